@@ -1,0 +1,311 @@
+//! EndpointSlices: each says some endpoints of one Service.
+
+use super::endpoint::{Owner, Said};
+use super::hold::{Need, check_counts, check_names, check_text};
+use super::rows::{EndpointId, PlaceId, SliceId, shows};
+use super::{Applied, Cluster, family_bit};
+use crate::bounds;
+use crate::error::{Error, Field};
+use crate::object::{Endpoint, EndpointSlice};
+use crate::reason::Reason;
+use crate::text::{Domain, TextId};
+use crate::usable::Facts;
+
+/// Endpoints of a slice that are compared with each other rather than looked up.
+const COMPARED_MAX: usize = 16;
+
+/// Longest encoding of the hints of one endpoint.
+const HINTS_BYTES: usize = 2 * bounds::HINTS_MAX * (bounds::NAME_BYTES_MAX + 2);
+
+impl Cluster<'_> {
+    /// Takes an EndpointSlice as it is now.
+    ///
+    /// A slice without a Service, of host names, of a headless Service or of another proxy does not concern this
+    /// node (`kube-proxy`, as its selectors); what was known under its name is gone. Ports without a number are
+    /// skipped and counted. Costs the same however large the cluster is; grows with the slice.
+    ///
+    /// # Errors
+    /// `Invalid`: a name or a list is over its bound. `Full`: nothing has changed.
+    pub fn apply_slice(&mut self, slice: &EndpointSlice<'_>) -> Result<Applied, Error> {
+        if let Err(error) = check(slice) {
+            return self.refuse(error);
+        }
+        if let Some(reason) = self.ignores(slice) {
+            self.delete_slice(slice.namespace, slice.name);
+            self.counters.ignored = self.counters.ignored.saturating_add(1);
+            return Ok(Applied::Ignored(reason));
+        }
+        let most = self.need_slice(slice, false);
+        if let Err(error) = self.make_room(&most, |cluster| cluster.need_slice(slice, true)) {
+            return self.refuse(error);
+        }
+        let Some(changed) = self.take_slice(slice) else {
+            return self.refuse(Error::Invalid(Field::Count)); // Cannot happen: there was room.
+        };
+        let counter = if changed { &mut self.counters.applied } else { &mut self.counters.unchanged };
+        *counter = counter.saturating_add(1);
+        Ok(if changed { Applied::Changed } else { Applied::Unchanged })
+    }
+
+    /// Forgets an EndpointSlice. Whether there was one.
+    pub fn delete_slice(&mut self, namespace: &str, name: &str) -> bool {
+        let Some(id) = self.find_slice(namespace, name) else { return false };
+        self.forget_slice(id);
+        self.counters.deleted = self.counters.deleted.saturating_add(1);
+        true
+    }
+
+    pub(super) fn forget_slice(&mut self, id: SliceId) {
+        self.empty_slice(id);
+        let row = *self.slices.at(id);
+        let service = self.services.at_mut(row.service);
+        service.slices = service.slices.saturating_sub(1);
+        self.mark_dirty(row.service);
+        self.slices.remove(id);
+        self.texts.release(row.name);
+    }
+
+    fn empty_slice(&mut self, id: SliceId) {
+        let mut at = self.slices.at(id).first;
+        while at.is_some() {
+            let next = self.endpoints.at(at).next_in_owner;
+            self.unsay(at);
+            at = next;
+        }
+        self.slices.at_mut(id).first = EndpointId::NONE;
+    }
+
+    /// Why this slice does not concern this node.
+    fn ignores(&self, slice: &EndpointSlice<'_>) -> Option<Reason> {
+        if slice.service.is_empty() {
+            Some(Reason::SliceWithoutService)
+        } else if slice.family.is_none() {
+            Some(Reason::SliceFqdn)
+        } else if slice.headless {
+            Some(Reason::SliceHeadless)
+        } else if slice.family.is_some_and(|family| family_bit(family) & self.settings.families == 0) {
+            Some(Reason::FamilyNotWanted)
+        } else if slice.proxy_name.unwrap_or("").as_bytes() != self.texts.get(self.settings.proxy_name) {
+            Some(Reason::OtherProxy)
+        } else {
+            None
+        }
+    }
+
+    /// What it needs: the most it can, or what is not there yet.
+    fn need_slice(&self, slice: &EndpointSlice<'_>, exact: bool) -> Need {
+        let mut need = Need::default();
+        let ports = slice.ports.iter().filter(|port| port.port != 0);
+        // Not `count`: where overflow is checked it could panic.
+        let count = ports.clone().fold(0u32, |sum, _| sum.saturating_add(1));
+        need.endpoints = super::count(slice.endpoints.len()).saturating_mul(count);
+        let (namespace, name) = (slice.namespace.as_bytes(), slice.name.as_bytes());
+        let service = slice.service.as_bytes();
+        if !exact || self.find_slice(slice.namespace, slice.name).is_none() {
+            need.slices = 1;
+            self.need_text(&mut need, Domain::Slice, &[namespace, name], exact);
+        }
+        if !exact || self.find_service(slice.namespace, slice.service).is_none() {
+            need.services = 1;
+            self.need_text(&mut need, Domain::Service, &[namespace, service], exact);
+        }
+        for port in ports {
+            let known = exact.then(|| self.known_port(slice, port)).flatten();
+            if known.is_none() {
+                need.ports = need.ports.saturating_add(1);
+                if !port.name.is_empty() {
+                    self.need_text(&mut need, Domain::Plain, &[port.name.as_bytes()], exact);
+                }
+            }
+        }
+        let mut before = None;
+        for endpoint in slice.endpoints {
+            if exact && before == Some((endpoint.node, endpoint.zone)) {
+                continue;
+            }
+            before = Some((endpoint.node, endpoint.zone));
+            self.need_place(&mut need, endpoint.node, endpoint.zone, exact);
+        }
+        for endpoint in slice.endpoints {
+            if !endpoint.zone_hints.is_empty() || !endpoint.node_hints.is_empty() {
+                let mut bytes = [0; HINTS_BYTES];
+                self.need_text(&mut need, Domain::Plain, &[encode_hints(endpoint, &mut bytes)], exact);
+            }
+            if self.settings.keep_pods && !endpoint.pod.name.is_empty() {
+                let (uid, name) = (endpoint.pod.uid.as_bytes(), endpoint.pod.name.as_bytes());
+                self.need_text(&mut need, Domain::Plain, &[uid, name], exact);
+                if self.is_replaced_here(endpoint.node) {
+                    // Its Pod may not have been seen yet, and then takes a row; and its own endpoint takes another.
+                    need.endpoints = need.endpoints.saturating_add(count);
+                    if !exact || self.find_pod(slice.namespace, endpoint.pod.name).is_none() {
+                        need.pods = need.pods.saturating_add(1);
+                        self.need_text(&mut need, Domain::Pod, &[namespace, name], exact);
+                    }
+                }
+            }
+        }
+        need
+    }
+
+    fn known_port(
+        &self,
+        slice: &EndpointSlice<'_>,
+        port: &crate::object::SlicePort<'_>,
+    ) -> Option<crate::change::PortId> {
+        let service = self.find_service(slice.namespace, slice.service)?;
+        self.find_port(service, port.name, port.protocol, slice.family?)
+    }
+
+    /// Takes it over; whether anything changed. `None` cannot happen where there was room.
+    fn take_slice(&mut self, slice: &EndpointSlice<'_>) -> Option<bool> {
+        let family = slice.family?;
+        let service = self.hold_service(slice.namespace, slice.service)?;
+        let (id, new) = self.hold_slice(slice.namespace, slice.name)?;
+        let mut changed = new;
+        let row = *self.slices.at(id);
+        if !new && (row.service != service || row.family != family) {
+            self.empty_slice(id);
+            let before = self.services.at_mut(row.service);
+            before.slices = before.slices.saturating_sub(1);
+            self.mark_dirty(row.service);
+            changed = true;
+        }
+        if new || row.service != service {
+            let now = self.services.at_mut(service);
+            now.slices = now.slices.saturating_add(1);
+        }
+        let seen = self.relist_of(super::Kind::Slice);
+        let row = self.slices.at_mut(id);
+        row.service = service;
+        row.family = family;
+        row.seen = seen;
+        let before = row.trigger;
+        row.trigger = slice.trigger.nanos();
+        let first = row.first;
+
+        let mut remake = self.remake(Owner::Slice(id), first);
+        for port in slice.ports {
+            if port.port == 0 {
+                self.counters.ports_skipped = self.counters.ports_skipped.saturating_add(1);
+                continue;
+            }
+            let port_id = self.hold_port(service, port.name, port.protocol, family)?;
+            // The first slice of a port, as most are, can only meet itself: looking is dearer than comparing.
+            let first = slice.endpoints.len() <= COMPARED_MAX && self.ports.at(port_id).first_endpoint.is_none();
+            for (endpoint, before) in slice.endpoints.iter().zip(0..slice.endpoints.len()) {
+                let said = self.said(endpoint, port_id, port.port, slice.weight)?;
+                let mut earlier = slice.endpoints.iter().take(before);
+                let row = if first && earlier.all(|other| other.address != endpoint.address) {
+                    self.say_first(&mut remake, &said)?
+                } else {
+                    self.say(&mut remake, &said)?
+                };
+                if self.is_replaced_here(endpoint.node) && !endpoint.pod.name.is_empty() {
+                    self.let_pod_speak(row, slice.namespace, endpoint.pod.name)?;
+                }
+            }
+        }
+        let first = self.end_remake(&mut remake, first);
+        self.slices.at_mut(id).first = first;
+        changed |= remake.changed;
+        if slice.trigger.nanos() != before {
+            changed |= self.touch_duplicates(first);
+            self.add_trigger(service, slice.trigger.nanos());
+        }
+        if changed {
+            self.mark_dirty(service);
+        }
+        Some(changed)
+    }
+
+    /// Of endpoints that stand in several slices, the newest slice speaks: one of them is newer now.
+    fn touch_duplicates(&mut self, first: EndpointId) -> bool {
+        let mut any = false;
+        let mut at = first;
+        while at.is_some() {
+            let row = self.endpoints.at(at);
+            let next = row.next_in_owner;
+            if row.shows(shows::SHADOW) || row.next_twin.is_some() {
+                any = true;
+                self.touch_twins(at);
+            }
+            at = next;
+        }
+        any
+    }
+
+    fn said(
+        &mut self,
+        endpoint: &Endpoint<'_>,
+        port: crate::change::PortId,
+        number: u16,
+        factor: u16,
+    ) -> Option<Said> {
+        let place = if endpoint.node.is_empty() && endpoint.zone.is_empty() {
+            PlaceId::NONE
+        } else {
+            self.hold_place(endpoint.node, endpoint.zone)?
+        };
+        let hints = if endpoint.zone_hints.is_empty() && endpoint.node_hints.is_empty() {
+            TextId::NONE
+        } else {
+            let mut bytes = [0; HINTS_BYTES];
+            self.texts.intern(encode_hints(endpoint, &mut bytes))?
+        };
+        let pod = if self.settings.keep_pods && !endpoint.pod.name.is_empty() {
+            self.texts.intern_parts(Domain::Plain, &[endpoint.pod.uid.as_bytes(), endpoint.pod.name.as_bytes()])?
+        } else {
+            TextId::NONE
+        };
+        let facts = Facts::PRESENT
+            .with_if(endpoint.conditions.ready, Facts::READY)
+            .with_if(endpoint.conditions.serving, Facts::SERVING)
+            .with_if(endpoint.conditions.terminating, Facts::TERMINATING);
+        let facts = self.placed(facts, place, hints);
+        Some(Said { port, address: endpoint.address, number, factor, place, pod, hints, facts })
+    }
+}
+
+/// Every name and list is within its bound.
+fn check(slice: &EndpointSlice<'_>) -> Result<(), Error> {
+    check_names(slice.namespace, slice.name)?;
+    check_text(slice.service, bounds::NAME_BYTES_MAX)?;
+    check_counts(slice.ports.len(), slice.endpoints.len())?;
+    for port in slice.ports {
+        check_text(port.name, bounds::PORT_NAME_BYTES_MAX)?;
+    }
+    for endpoint in slice.endpoints {
+        check_text(endpoint.node, bounds::NAME_BYTES_MAX)?;
+        check_text(endpoint.zone, bounds::NAME_BYTES_MAX)?;
+        check_text(endpoint.pod.name, bounds::NAME_BYTES_MAX)?;
+        check_text(endpoint.pod.uid, bounds::UID_BYTES_MAX)?;
+        if endpoint.zone_hints.len() > bounds::HINTS_MAX || endpoint.node_hints.len() > bounds::HINTS_MAX {
+            return Err(Error::Invalid(Field::Count));
+        }
+        for hint in endpoint.zone_hints.iter().chain(endpoint.node_hints) {
+            check_text(hint, bounds::NAME_BYTES_MAX)?;
+        }
+    }
+    Ok(())
+}
+
+/// Hints as one text: 'n' or 'z' and a name each, with a zero byte after it, in order.
+fn encode_hints<'b>(endpoint: &Endpoint<'_>, bytes: &'b mut [u8; HINTS_BYTES]) -> &'b [u8] {
+    let mut used = 0usize;
+    for (kind, names) in [(b'n', endpoint.node_hints), (b'z', endpoint.zone_hints)] {
+        let mut last: Option<&str> = None;
+        for _ in names {
+            // The next name in order, so that the order in the object does not matter.
+            let next = names.iter().filter(|name| last.is_none_or(|last| **name > last)).min();
+            let Some(next) = next else { break };
+            last = Some(next);
+            for byte in core::iter::once(&kind).chain(next.as_bytes()).chain(core::iter::once(&0)) {
+                if let Some(slot) = bytes.get_mut(used) {
+                    *slot = *byte;
+                    used = used.saturating_add(1);
+                }
+            }
+        }
+    }
+    bytes.get(..used).unwrap_or(&[])
+}

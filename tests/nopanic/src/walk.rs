@@ -1,0 +1,163 @@
+//! Everything that comes out, into one number, so that nothing of it can be left out.
+
+use evenkeel_core::Cluster;
+use evenkeel_core::address::Address;
+use evenkeel_core::change::{Change, PortId, PortName, ServiceName};
+use evenkeel_core::cluster::{Origin, PortView, Sample, Sealed, ServiceView};
+use evenkeel_core::object::PodRef;
+
+use crate::input::Input;
+
+#[derive(Default)]
+pub struct Sum(u64);
+
+impl Sum {
+    pub const fn get(&self) -> u64 {
+        self.0
+    }
+
+    pub const fn add(&mut self, value: u64) {
+        self.0 = (self.0 ^ value).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(23);
+    }
+
+    pub fn text(&mut self, text: &str) {
+        for byte in text.bytes() {
+            self.add(u64::from(byte));
+        }
+    }
+
+    fn address(&mut self, address: Address) {
+        self.text(address.text(&mut [0; 45]));
+    }
+
+    fn service(&mut self, service: ServiceName<'_>) {
+        self.text(service.namespace);
+        self.text(service.name);
+    }
+
+    fn port(&mut self, id: PortId, port: &PortName<'_>) {
+        self.add(u64::from(id.get()));
+        self.service(port.service);
+        self.text(port.name);
+        self.text(port.protocol.text());
+        self.text(port.family.text());
+    }
+
+    fn pod(&mut self, pod: PodRef<'_>) {
+        self.text(pod.name);
+        self.text(pod.uid);
+    }
+
+    pub fn sample(&mut self, sample: &Sample<'_>) {
+        self.service(sample.service);
+        self.add(sample.latency_ns);
+        self.add(u64::from(sample.skewed));
+    }
+
+    pub const fn sealed(&mut self, sealed: Sealed) {
+        match sealed {
+            Sealed::Waiting => self.add(0),
+            Sealed::Unchanged(generation) => self.add(generation),
+            Sealed::Generation(generation) => self.add(!generation),
+        }
+    }
+
+    pub fn change(&mut self, change: &Change<'_>) {
+        match change {
+            Change::Vip(vip) => {
+                self.port(vip.id, &vip.port());
+                self.address(vip.address);
+                self.add(u64::from(vip.number) + u64::from(vip.affinity_seconds));
+                self.text(vip.kind.text());
+                self.text(vip.state.text());
+                self.add(u64::from(vip.masquerade) + u64::from(vip.short_circuit) * 2);
+                for range in vip.source_ranges.iter() {
+                    self.address(range.address);
+                    self.add(u64::from(range.length));
+                }
+            }
+            Change::Backend(backend) => {
+                self.port(backend.id, &backend.port());
+                self.address(backend.address);
+                self.add(u64::from(backend.number));
+                self.text(backend.node());
+                self.text(backend.zone());
+                self.pod(backend.pod());
+                self.add(u64::from(backend.cluster_weight.unwrap_or(1)));
+                self.add(u64::from(backend.local_weight.unwrap_or(1)));
+                self.text(backend.state.text());
+                self.add(u64::from(backend.local));
+            }
+            Change::BackendGone(gone) => {
+                self.port(gone.id, &gone.port());
+                self.address(gone.address);
+                self.add(u64::from(gone.number) + u64::from(gone.flush));
+            }
+            Change::VipGone(gone) => {
+                self.port(gone.id, &gone.port());
+                self.address(gone.address);
+                self.add(u64::from(gone.number));
+                self.text(gone.kind.text());
+            }
+            Change::ServiceEnd(service) => self.service(*service),
+        }
+    }
+}
+
+/// What can be asked without pulling a change.
+pub fn explain(cluster: &Cluster<'_>, input: &mut Input<'_>, sum: &mut Sum) {
+    for (name, count) in cluster.counters().each() {
+        sum.text(name);
+        sum.add(count);
+    }
+    for (limit, count, most) in cluster.usage() {
+        sum.text(limit.name());
+        sum.add(u64::from(count) + u64::from(most));
+    }
+    if let Some(service) = cluster.service(input.name(), input.name()) {
+        explain_service(cluster, &service, input, sum);
+    }
+    for service in cluster.services() {
+        explain_service(cluster, &service, input, sum);
+    }
+}
+
+fn explain_service(cluster: &Cluster<'_>, service: &ServiceView<'_>, input: &mut Input<'_>, sum: &mut Sum) {
+    sum.service(service.name);
+    sum.text(service.reason.text());
+    sum.add(u64::from(service.stale));
+    for port in service.ports() {
+        explain_port(&port, sum);
+        let weight = cluster.node_weight(port.id, input.name());
+        let share = weight.share();
+        sum.add(u64::from(weight.local) + u64::from(weight.total));
+        sum.add(u64::from(share.local) + u64::from(share.total));
+    }
+}
+
+fn explain_port(port: &PortView<'_>, sum: &mut Sum) {
+    sum.port(port.id, &port.port);
+    sum.text(port.reason.code());
+    sum.text(port.hints.code());
+    sum.add(u64::from(port.endpoints_ready) + u64::from(port.endpoints_local_ready) + u64::from(port.has_any));
+    for vip in port.vips() {
+        sum.address(vip.address);
+        sum.add(u64::from(vip.number));
+        sum.text(vip.reason.code());
+    }
+    for endpoint in port.endpoints() {
+        sum.address(endpoint.address);
+        sum.add(u64::from(endpoint.number) + u64::from(endpoint.conditions.ready));
+        sum.text(endpoint.node);
+        sum.text(endpoint.zone);
+        sum.pod(endpoint.pod);
+        sum.add(u64::from(endpoint.weight) + u64::from(endpoint.in_cluster) + u64::from(endpoint.in_local) * 2);
+        sum.text(endpoint.reason.code());
+        let (Origin::Slice(name) | Origin::Pod(name)) = endpoint.origin;
+        sum.text(name);
+    }
+    for (pod, reason) in port.left_out() {
+        sum.text(pod);
+        sum.text(reason.text());
+    }
+}

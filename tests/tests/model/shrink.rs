@@ -1,0 +1,144 @@
+//! The shortest story that still fails, and how it is printed: as a scenario.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use serde_json::Value;
+
+use crate::story::{Op, Story, key, tell};
+
+/// Tells a story; a panic is a failure like others.
+pub(crate) fn failure(story: &Story) -> Option<String> {
+    match catch_unwind(AssertUnwindSafe(|| tell(story))) {
+        Ok(result) => result.err(),
+        Err(panic) => {
+            let message = panic.downcast_ref::<String>().cloned();
+            let message = message.or_else(|| panic.downcast_ref::<&str>().map(ToString::to_string));
+            Some(format!("a panic: {}", message.unwrap_or_default()))
+        }
+    }
+}
+
+/// What a failure is about: its first line without numbers. A shorter story must fail in the same way.
+fn about(why: &str) -> String {
+    let line = why.lines().next().unwrap_or("");
+    let about = line.split_once(": ").map_or(line, |(_, about)| about);
+    about.chars().filter(|c| !c.is_ascii_digit()).collect()
+}
+
+/// Leaves out whatever is not needed for the failure: operations first, then parts of objects.
+pub(crate) fn shrink(mut story: Story) -> Story {
+    let kind = about(&failure(&story).unwrap_or_default());
+    let still_fails = |story: &Story| failure(story).is_some_and(|why| about(&why) == kind);
+    loop {
+        let before = story.ops.clone();
+        story = without_operations(story, &still_fails);
+        story = with_smaller_objects(story, &still_fails);
+        if story.ops == before {
+            return story;
+        }
+    }
+}
+
+fn without_operations(mut story: Story, still_fails: &dyn Fn(&Story) -> bool) -> Story {
+    let mut size = story.ops.len().div_ceil(2);
+    while size > 0 {
+        let mut at = 0;
+        while at < story.ops.len() {
+            let mut shorter = story.clone();
+            shorter.ops.drain(at..(at + size).min(story.ops.len()));
+            if still_fails(&shorter) {
+                story = shorter;
+            } else {
+                at += size;
+            }
+        }
+        size /= 2;
+    }
+    story
+}
+
+fn with_smaller_objects(mut story: Story, still_fails: &dyn Fn(&Story) -> bool) -> Story {
+    for at in 0..story.ops.len() {
+        let objects = match &story.ops[at] {
+            Op::Apply(_) => 1,
+            Op::Relist(_, objects) => objects.len(),
+            _ => 0,
+        };
+        for index in 0..objects {
+            let mut skip = 0;
+            loop {
+                let mut smaller = story.clone();
+                let object = match &mut smaller.ops[at] {
+                    Op::Apply(object) => object,
+                    Op::Relist(_, objects) => &mut objects[index],
+                    _ => break,
+                };
+                if !cut(object, &mut skip.clone()) {
+                    break;
+                }
+                if still_fails(&smaller) {
+                    story = smaller;
+                } else {
+                    skip += 1;
+                }
+            }
+        }
+    }
+    story
+}
+
+/// Takes the part with this number out; false if there are not so many. Names stay.
+fn cut(value: &mut Value, number: &mut usize) -> bool {
+    let mut take = || {
+        let taken = *number == 0;
+        *number = number.wrapping_sub(1);
+        taken
+    };
+    match value {
+        Value::Array(list) => {
+            for at in 0..list.len() {
+                if take() {
+                    list.remove(at);
+                    return true;
+                }
+            }
+            list.iter_mut().any(|item| cut(item, number))
+        }
+        Value::Object(fields) => {
+            let keys: Vec<String> = fields.keys().filter(|key| !is_name(key)).cloned().collect();
+            for key in keys {
+                if take() {
+                    fields.remove(&key);
+                    return true;
+                }
+            }
+            fields.values_mut().any(|field| cut(field, number))
+        }
+        _ => false,
+    }
+}
+
+fn is_name(key: &str) -> bool {
+    ["kind", "metadata", "name", "namespace"].contains(&key)
+}
+
+/// As a scenario. What is no verb of scenarios is a comment.
+pub(crate) fn print(story: &Story) -> String {
+    let mut out = format!("# {:?}\n# {:?}\nsteps:\n", story.setup, story.limits);
+    for op in &story.ops {
+        out += &match op {
+            Op::Apply(object) => format!("  - apply: [{object}]\n"),
+            Op::Delete(object) => {
+                let (kind, namespace, name) = key(object);
+                let name = if namespace.is_empty() { name } else { format!("{namespace}/{name}") };
+                format!("  - delete: [\"{kind} {name}\"]\n")
+            }
+            Op::Relist(kind, objects) => {
+                format!("  - relist: {{{}: {}}}\n", kind.text(), Value::Array(objects.clone()))
+            }
+            Op::Seal => "  - seal:\n".to_owned(),
+            other => format!("  # {other:?}\n"),
+        };
+    }
+    out
+}

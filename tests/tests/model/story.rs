@@ -1,0 +1,303 @@
+//! A story of operations, told to a cluster and to the simple program at once.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use evenkeel_core::cluster::{CursorId, Sealed};
+use evenkeel_core::error::{Error, Limit};
+use evenkeel_core::limits::Limits;
+use evenkeel_core::storage::HeapStorage;
+use evenkeel_core::time::Timestamp;
+use evenkeel_core::{Cluster, Kind};
+use evenkeel_tests::explain;
+use evenkeel_tests::feed::{self, KINDS, Refused};
+use evenkeel_tests::mirror::{Mirror, Pull, pull, pull_some};
+use evenkeel_tests::setup::Setup;
+use serde_json::Value;
+
+use crate::naive::{self, Held};
+
+/// One thing that happens.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Op {
+    Apply(Value),
+    Delete(Value),
+    Relist(Kind, Vec<Value>),
+    Seal,
+    /// A cursor pulls so many changes, or all.
+    Pull(usize, Option<usize>),
+    /// It acknowledges the newest generation that it has pulled to the end.
+    Ack(usize),
+    /// It is closed and opened again.
+    Reopen(usize),
+    /// The cluster moves to memory of the same size, or with one limit raised to what was needed last.
+    Move,
+}
+
+/// A story and what it is told to.
+#[derive(Clone, Debug)]
+pub(crate) struct Story {
+    pub(crate) setup: Setup,
+    pub(crate) limits: Limits,
+    pub(crate) ops: Vec<Op>,
+}
+
+/// A cursor with its mirror.
+struct Consumer {
+    cursor: CursorId,
+    mirror: Mirror,
+    /// The newest generation that was pulled to the end, and the newest that was acknowledged.
+    pulled: u64,
+    acknowledged: u64,
+}
+
+struct Teller<'s> {
+    story: &'s Story,
+    held: Held,
+    /// What a dataplane must hold since the last seal.
+    sealed: Vec<String>,
+    generation: u64,
+    consumers: Vec<Consumer>,
+    /// The limit that was too small last, and what was needed.
+    wanted: Option<(Limit, u32)>,
+    limits: Limits,
+}
+
+const NOW: &str = "2024-03-01T12:00:00Z";
+
+fn now() -> Timestamp {
+    Timestamp::parse(NOW).expect("a time")
+}
+
+/// How many consumers a story has.
+pub(crate) const CONSUMERS: usize = 2;
+
+/// Tells it; the first thing that is not as it must be.
+pub(crate) fn tell(story: &Story) -> Result<(), String> {
+    let mut memory = HeapStorage::new(&story.limits);
+    story.setup.with_config(|config| {
+        let cluster = Cluster::new(memory.lend(), story.limits.hash_seed, config);
+        let Ok(mut cluster) = cluster else { return Ok(()) };
+        let Some(mut teller) = Teller::new(story, &mut cluster) else { return Ok(()) };
+        teller.go_on(&mut cluster, 0)
+    })
+}
+
+impl<'s> Teller<'s> {
+    /// `None` if there is not even room for the cursors.
+    fn new(story: &'s Story, cluster: &mut Cluster<'_>) -> Option<Self> {
+        let mut consumers = Vec::new();
+        for _ in 0..CONSUMERS {
+            let cursor = cluster.cursor_open().ok()?;
+            consumers.push(Consumer { cursor, mirror: Mirror::default(), pulled: 0, acknowledged: 0 });
+        }
+        for kind in KINDS {
+            cluster.relist_begin(kind);
+            cluster.relist_end(kind);
+        }
+        let (held, limits) = (Held::new(), story.limits);
+        Some(Self { story, held, sealed: Vec::new(), generation: 0, consumers, wanted: None, limits })
+    }
+
+    /// Tells the operations from this one on. A move goes on in the new memory.
+    fn go_on(&mut self, cluster: &mut Cluster<'_>, from: usize) -> Result<(), String> {
+        for (index, op) in self.story.ops.iter().enumerate().skip(from) {
+            let at = |why: String| format!("operation {index}: {why}");
+            if *op == Op::Move {
+                if let Some((limit, needed)) = self.wanted.take() {
+                    self.limits.set(limit, needed.max(self.limits.get(limit)));
+                }
+                let mut memory = HeapStorage::new(&self.limits);
+                let before = explain::lines(cluster);
+                let moved = cluster.move_to(memory.lend()).map_err(|why| at(format!("move: {why}")))?;
+                let mut moved = moved;
+                compare("what is explained after a move", &before, &explain::lines(&moved)).map_err(at)?;
+                return self.go_on(&mut moved, index + 1);
+            }
+            self.one(cluster, op).map_err(at)?;
+        }
+        self.end(cluster).map_err(|why| format!("at the end: {why}"))
+    }
+
+    fn one(&mut self, cluster: &mut Cluster<'_>, op: &Op) -> Result<(), String> {
+        match op {
+            Op::Apply(object) => self.apply(cluster, object).map(drop),
+            Op::Delete(object) => {
+                let was_there = feed::delete(cluster, object).map_err(|why| format!("undecodable: {why}"))?;
+                let was_held = self.held.remove(&key(object)).is_some();
+                if was_there != was_held && looked_at(object) {
+                    return Err(format!("delete says {was_there} for what was {was_held}: {object}"));
+                }
+                Ok(())
+            }
+            Op::Relist(kind, objects) => {
+                cluster.relist_begin(*kind);
+                let mut listed = BTreeSet::new();
+                for object in objects {
+                    // What was refused keeps its last good state: it was listed.
+                    let b = self.wanted; self.wanted = None; // TEMPORARY
+                    self.apply(cluster, object)?;
+                    if self.wanted.is_none() { listed.insert(key(object)); } else { self.wanted = self.wanted.or(b); continue; }
+                    listed.insert(key(object));
+                }
+                cluster.relist_end(*kind);
+                self.held.retain(|key, _| key.0 != kind.text() || listed.contains(key));
+                Ok(())
+            }
+            Op::Seal => self.seal(cluster),
+            Op::Pull(consumer, count) => self.pull(cluster, *consumer, *count),
+            Op::Ack(consumer) => {
+                let consumer = &mut self.consumers[*consumer];
+                consumer.acknowledged = consumer.pulled;
+                consumer.mirror.interrupt();
+                match cluster.ack(consumer.cursor, consumer.pulled, now(), |_| ()) {
+                    Ok(()) | Err(Error::Stale) => Ok(()),
+                    Err(why) => Err(format!("ack: {why}")),
+                }
+            }
+            Op::Reopen(consumer) => {
+                let consumer = &mut self.consumers[*consumer];
+                cluster.cursor_close(consumer.cursor);
+                let cursor = cluster.cursor_open().map_err(|why| format!("open: {why}"))?;
+                *consumer = Consumer { cursor, mirror: Mirror::default(), pulled: 0, acknowledged: 0 };
+                Ok(())
+            }
+            Op::Move => Ok(()),
+        }
+    }
+
+    fn apply(&mut self, cluster: &mut Cluster<'_>, object: &Value) -> Result<(), String> {
+        let (before, left_behind) = (explain::dump(cluster), cluster.counters().cursors_stale);
+        match feed::apply(cluster, object) {
+            Ok(_) => {
+                self.held.insert(key(object), object.clone());
+                Ok(())
+            }
+            Err(Refused::Undecodable(why)) => Err(format!("undecodable: {why}")),
+            Err(Refused::ByCluster(error)) => {
+                if cluster.counters().cursors_stale != left_behind {
+                    return Ok(()); // TEMPORARY
+                    #[allow(unreachable_code)]
+                    return Err("a refused object left a consumer behind".to_owned());
+                }
+                // A Service that was refused says so, and is as it was.
+                let unmarked = |lines: Vec<String>| -> Vec<String> {
+                    lines.into_iter().map(|line| line.trim_end_matches(" stale").to_owned()).collect()
+                };
+                compare("what is explained after a refusal", &unmarked(before), &unmarked(explain::dump(cluster)))?;
+                let Error::Full { limit, needed } = error else { return Err(format!("refused: {error}")) };
+                if needed <= self.limits.get(limit) {
+                    return Err(format!("{} has {} and needs {needed}", limit.name(), self.limits.get(limit)));
+                }
+                if self.wanted.is_some_and(|(before, was)| before == limit && was >= needed && self.limits.get(limit) >= was) {
+                    return Err(format!("{} was raised to the {needed} needed, and is too small", limit.name()));
+                }
+                self.wanted = Some((limit, needed));
+                Ok(())
+            }
+        }
+    }
+
+    fn seal(&mut self, cluster: &mut Cluster<'_>) -> Result<(), String> {
+        let view = naive::view(&self.held, &self.story.setup);
+        let changed = view != self.sealed;
+        match cluster.seal(now()) {
+            Sealed::Unchanged(generation) if generation == self.generation && !changed => Ok(()),
+            Sealed::Generation(generation) if generation == self.generation + 1 => {
+                self.generation = generation;
+                // Flows to what nobody sees any more may still have to be flushed: a generation without another view.
+                self.sealed = view;
+                self.consumers.iter_mut().for_each(|consumer| consumer.mirror.interrupt());
+                Ok(())
+            }
+            other => {
+                compare("the view", &self.sealed, &view)?;
+                Err(format!("the seal gives {other:?} after {}, and the view is the same", self.generation))
+            }
+        }
+    }
+
+    fn pull(&mut self, cluster: &mut Cluster<'_>, consumer: usize, count: Option<usize>) -> Result<(), String> {
+        let generation = self.generation;
+        let consumer = &mut self.consumers[consumer];
+        let held = consumer.mirror.clone();
+        let pulled = match count {
+            Some(count) => pull_some(cluster, consumer.cursor, &mut consumer.mirror, count),
+            None => pull(cluster, consumer.cursor, &mut consumer.mirror).map(|lines| (lines, true)),
+        };
+        match pulled {
+            Err(Pull::Refused(Error::Stale)) => {
+                cluster.cursor_resync(consumer.cursor).map_err(|why| format!("resync: {why}"))?;
+                consumer.mirror.clear();
+                (consumer.pulled, consumer.acknowledged) = (0, 0);
+                Ok(())
+            }
+            Err(why) => Err(format!("{why:?}")),
+            Ok((_, false)) => Ok(()),
+            Ok((lines, true)) => {
+                compare("what a consumer holds", &self.sealed, &consumer.mirror.lines())?;
+                // Nothing is told twice to who has acknowledged the generation before this one.
+                if count.is_none() && consumer.acknowledged + 1 >= generation && consumer.pulled + 1 >= generation {
+                    let known: BTreeSet<String> = held.lines().into_iter().collect();
+                    if let Some(line) = lines.iter().find(|line| known.contains(*line)) {
+                        return Err(format!("told again, though nothing changed: {line}"));
+                    }
+                }
+                consumer.pulled = generation;
+                Ok(())
+            }
+        }
+    }
+
+    /// Both consumers pull to the end, and one that begins now holds the same.
+    fn end(&mut self, cluster: &mut Cluster<'_>) -> Result<(), String> {
+        self.seal(cluster)?;
+        for consumer in 0..CONSUMERS {
+            self.pull(cluster, consumer, None)?;
+            // The first pull may have found the cursor left behind.
+            self.pull(cluster, consumer, None)?;
+            self.one(cluster, &Op::Ack(consumer))?;
+            let rest = pull(cluster, self.consumers[consumer].cursor, &mut self.consumers[consumer].mirror);
+            if rest != Ok(Vec::new()) {
+                return Err(format!("everything is acknowledged, and yet {rest:?}"));
+            }
+        }
+        self.one(cluster, &Op::Reopen(0))?;
+        self.pull(cluster, 0, None)
+    }
+}
+
+/// Kind, namespace and name.
+pub(crate) fn key(object: &Value) -> (String, String, String) {
+    let text = |value: &Value| value.as_str().unwrap_or("").to_owned();
+    let name = &object["metadata"];
+    (text(&object["kind"]), text(&name["namespace"]), text(&name["name"]))
+}
+
+/// The cluster may know nothing of what it does not look at.
+fn looked_at(object: &Value) -> bool {
+    object["kind"] == "Service"
+}
+
+/// Two lists of lines; what only one of them has.
+pub(crate) fn compare(what: &str, expected: &[String], found: &[String]) -> Result<(), String> {
+    if expected == found {
+        return Ok(());
+    }
+    let count = |lines: &[String]| -> BTreeMap<String, i32> {
+        let mut counts = BTreeMap::new();
+        lines.iter().for_each(|line| *counts.entry(line.clone()).or_default() += 1);
+        counts
+    };
+    let (expected, found) = (count(expected), count(found));
+    let mut message = format!("{what} is not as it must be");
+    for (line, _) in expected.iter().filter(|(line, count)| found.get(*line) != Some(*count)) {
+        message += &format!("\n  - {line}");
+    }
+    for (line, _) in found.iter().filter(|(line, count)| expected.get(*line) != Some(*count)) {
+        message += &format!("\n  + {line}");
+    }
+    if expected == found {
+        message += " (the order)";
+    }
+    Err(message)
+}
