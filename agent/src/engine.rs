@@ -137,7 +137,6 @@ impl Engine {
                     _ => String::new(),
                 };
                 warn!("{}: refused: {error}{advice}", Key::of(object));
-                self.mark_stale(&Key::of(object));
             }
         }
     }
@@ -151,11 +150,9 @@ impl Engine {
         }
     }
 
-    /// Only of a Service does anybody ask whether it is the last good one.
+    /// The last good version stays, also through a relist.
     fn mark_stale(&mut self, key: &Key) {
-        if key.kind == Kind::Service {
-            self.change(|cluster| cluster.mark_stale(&key.namespace, &key.name));
-        }
+        self.change(|cluster| cluster.mark_stale(key.kind, &key.namespace, &key.name));
     }
 
     /// Moves the cluster to larger memory. Both are held for a moment.

@@ -171,9 +171,7 @@ impl Address {
 
 impl Ord for Address {
     fn cmp(&self, other: &Self) -> Ordering {
-        self.family()
-            .cmp(&other.family())
-            .then_with(|| self.0.cmp(&other.0))
+        self.family().cmp(&other.family()).then_with(|| self.0.cmp(&other.0))
     }
 }
 
@@ -209,10 +207,7 @@ impl Prefix {
     #[must_use]
     pub fn new(address: Address, length: u8) -> Option<Self> {
         let cleared = u128::from_be_bytes(address.0) & mask(address.family(), length)?;
-        Some(Self {
-            address: Address(cleared.to_be_bytes()),
-            length,
-        })
+        Some(Self { address: Address(cleared.to_be_bytes()), length })
     }
 
     /// Reads `10.0.0.0/8`. Bits of the host are cleared; a bare address is none, as for the API server.
@@ -252,10 +247,7 @@ impl Prefix {
     #[must_use]
     pub const fn from_bytes(bytes: &[u8; 17]) -> Self {
         let [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, length] = *bytes;
-        Self {
-            address: Address([a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p]),
-            length,
-        }
+        Self { address: Address([a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p]), length }
     }
 }
 
@@ -471,10 +463,7 @@ impl<'b> Line<'b> {
 
     pub(crate) fn finish(self) -> &'b str {
         let buffer: &'b [u8] = self.buffer;
-        buffer
-            .get(..self.length)
-            .and_then(|text| core::str::from_utf8(text).ok())
-            .unwrap_or_default()
+        buffer.get(..self.length).and_then(|text| core::str::from_utf8(text).ok()).unwrap_or_default()
     }
 }
 
@@ -528,10 +517,7 @@ mod tests {
         address("64:ff9b::192.0.2.33", "64:ff9b::c000:221");
         address("1:2:3:4:5:6:192.0.2.33", "1:2:3:4:5:6:c000:221");
         address("::00001", "::1");
-        address(
-            "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff",
-            "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff",
-        );
+        address("ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff", "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff");
         for refused in [
             ":",
             ":::",
@@ -559,10 +545,7 @@ mod tests {
     fn an_ipv4_mapped_address_is_the_ipv4_address() {
         address("::ffff:192.0.2.7", "192.0.2.7");
         address("::FFFF:c000:0207", "192.0.2.7");
-        assert_eq!(
-            Address::v6(Address::v4([192, 0, 2, 7]).octets()),
-            Address::v4([192, 0, 2, 7])
-        );
+        assert_eq!(Address::v6(Address::v4([192, 0, 2, 7]).octets()), Address::v4([192, 0, 2, 7]));
         assert_eq!(Address::v4([192, 0, 2, 7]).family(), Family::V4);
     }
 
@@ -588,23 +571,14 @@ mod tests {
         let mut all =
             ["::1", "192.0.2.10", "192.0.2.9", "::", "2001:db8::1"].map(|text| Address::parse(text).unwrap());
         all.sort();
-        assert_eq!(
-            format!("{all:?}"),
-            "[192.0.2.9, 192.0.2.10, ::, ::1, 2001:db8::1]"
-        );
+        assert_eq!(format!("{all:?}"), "[192.0.2.9, 192.0.2.10, ::, ::1, 2001:db8::1]");
     }
 
     #[test]
     fn addresses_that_mean_something_are_known() {
         let of = |text: &str| {
             let a = Address::parse(text).unwrap();
-            [
-                a.is_unspecified(),
-                a.is_loopback(),
-                a.is_link_local(),
-                a.is_multicast(),
-            ]
-            .map(u8::from)
+            [a.is_unspecified(), a.is_loopback(), a.is_link_local(), a.is_multicast()].map(u8::from)
         };
         assert_eq!(of("0.0.0.0"), [1, 0, 0, 0]);
         assert_eq!(of("::"), [1, 0, 0, 0]);
@@ -630,20 +604,13 @@ mod tests {
                     pair.copy_from_slice(&[at as u8, 0xa0]);
                 }
             }
-            assert_eq!(
-                Address::v6(octets).to_string(),
-                std::net::Ipv6Addr::from(octets).to_string()
-            );
+            assert_eq!(Address::v6(octets).to_string(), std::net::Ipv6Addr::from(octets).to_string());
         }
     }
 
     #[track_caller]
     fn prefix(text: &str, want: &str) {
-        assert_eq!(
-            Prefix::parse(text).map_or("-".to_string(), |prefix| prefix.to_string()),
-            want,
-            "{text}"
-        );
+        assert_eq!(Prefix::parse(text).map_or("-".to_string(), |prefix| prefix.to_string()), want, "{text}");
     }
 
     #[test]
@@ -676,9 +643,7 @@ mod tests {
     #[test]
     fn a_prefix_contains_addresses_of_its_family_only() {
         let contains = |prefix: &str, address: &str| {
-            Prefix::parse(prefix)
-                .unwrap()
-                .contains(Address::parse(address).unwrap())
+            Prefix::parse(prefix).unwrap().contains(Address::parse(address).unwrap())
         };
         assert!(contains("10.0.0.0/8", "10.255.0.1"));
         assert!(!contains("10.0.0.0/8", "11.0.0.1"));

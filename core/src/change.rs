@@ -131,7 +131,8 @@ pub struct Vip<'c> {
     pub state: VipState,
     /// Seconds of ClientIP affinity; 0 for none.
     pub affinity_seconds: u32,
-    /// The node port on which the health of a `Local` LoadBalancer Service is asked; 0 for none.
+    /// The node port on which the health of a LoadBalancer Service with external policy Local is asked; on every VIP of
+    /// it, since load balancers ask before they give it an address; 0 for none.
     pub health_check_node_port: u16,
     /// External traffic under the Cluster policy: the source address must be rewritten.
     pub masquerade: bool,

@@ -18,6 +18,7 @@ mod service;
 mod slice;
 mod sort;
 mod trigger_time;
+mod vip;
 
 pub use cursor::{CursorId, Sample};
 pub use explain::{EndpointView, NodeWeight, Origin, PortView, ServiceView, VipView};
@@ -218,7 +219,8 @@ impl<'m> Cluster<'m> {
         };
         cluster.cursors.fill(CursorRow::EMPTY);
         if !config.node.is_empty() {
-            cluster.settings.node = cluster.hold_node(config.node).ok_or(Error::Full { limit: Limit::Nodes, needed: 1 })?;
+            cluster.settings.node =
+                cluster.hold_node(config.node).ok_or(Error::Full { limit: Limit::Nodes, needed: 1 })?;
         }
         let name = cluster.texts.intern(config.service_proxy_name.as_bytes());
         cluster.settings.proxy_name = name.ok_or(Error::Full { limit: Limit::Texts, needed: 2 })?;
@@ -245,9 +247,10 @@ impl<'m> Cluster<'m> {
         let (texts, bytes) = self.texts.usage();
         let (texts_max, bytes_max) = self.texts.capacity();
         // Not `count`: where overflow is checked it could panic.
-        let open = self.cursors.iter().fold(0u32, |sum, cursor| {
-            sum.saturating_add(u32::from(cursor.state != CursorState::Closed))
-        });
+        let open = self
+            .cursors
+            .iter()
+            .fold(0u32, |sum, cursor| sum.saturating_add(u32::from(cursor.state != CursorState::Closed)));
         [
             of(Limit::Services, &self.services),
             of(Limit::Ports, &self.ports),

@@ -57,10 +57,7 @@ pub fn hostname<'a>(pod: &Pod<'a>, service: &Service<'_>) -> Option<&'a str> {
 
 /// The addresses of the family, in the Pod's order; an EndpointSlice lists them all.
 pub fn addresses<'a>(pod: &Pod<'a>, family: Family) -> impl Iterator<Item = Address> + use<'a> {
-    pod.addresses
-        .iter()
-        .copied()
-        .filter(move |address| address.family() == family)
+    pod.addresses.iter().copied().filter(move |address| address.family() == family)
 }
 
 /// The first address of the family: the one to send to.
@@ -127,11 +124,7 @@ mod tests {
     }
 
     fn service() -> Service<'static> {
-        Service {
-            namespace: "shop",
-            name: "web",
-            ..Service::default()
-        }
+        Service { namespace: "shop", name: "web", ..Service::default() }
     }
 
     const fn label<'a>(key: &'a str, value: &'a str) -> Label<'a> {
@@ -140,11 +133,7 @@ mod tests {
 
     #[test]
     fn a_selector_wants_all_of_its_pairs_and_an_empty_one_wants_nothing() {
-        let labels = [
-            label("app", "web"),
-            label("tier", "front"),
-            label("app.kubernetes.io/part-of", ""),
-        ];
+        let labels = [label("app", "web"), label("tier", "front"), label("app.kubernetes.io/part-of", "")];
         assert!(selects(&[label("app", "web")], &labels));
         assert!(selects(&[label("tier", "front"), label("app", "web")], &labels));
         assert!(selects(&[label("app.kubernetes.io/part-of", "")], &labels));
@@ -159,59 +148,18 @@ mod tests {
     fn a_pod_counts_if_it_lives_and_has_an_address() {
         let both = |pod: Pod<'_>| (included(&pod, false), included(&pod, true));
         assert_eq!(both(pod()), (true, true));
-        assert_eq!(
-            both(Pod {
-                ready: false,
-                ..pod()
-            }),
-            (true, true)
-        );
-        assert_eq!(
-            both(Pod {
-                terminating: true,
-                ..pod()
-            }),
-            (false, true)
-        );
-        assert_eq!(
-            both(Pod {
-                terminal: true,
-                ..pod()
-            }),
-            (false, false)
-        );
-        assert_eq!(
-            both(Pod {
-                has_ip: false,
-                addresses: &[],
-                ..pod()
-            }),
-            (false, false)
-        );
-        assert_eq!(
-            both(Pod {
-                addresses: &[],
-                ..pod()
-            }),
-            (true, true)
-        );
+        assert_eq!(both(Pod { ready: false, ..pod() }), (true, true));
+        assert_eq!(both(Pod { terminating: true, ..pod() }), (false, true));
+        assert_eq!(both(Pod { terminal: true, ..pod() }), (false, false));
+        assert_eq!(both(Pod { has_ip: false, addresses: &[], ..pod() }), (false, false));
+        assert_eq!(both(Pod { addresses: &[], ..pod() }), (true, true));
     }
 
     #[test]
     fn a_terminating_pod_may_serve_but_is_not_ready() {
         let of = |ready, terminating, publish_not_ready| {
-            let Conditions {
-                ready,
-                serving,
-                terminating,
-            } = conditions(
-                &Pod {
-                    ready,
-                    terminating,
-                    ..pod()
-                },
-                publish_not_ready,
-            );
+            let Conditions { ready, serving, terminating } =
+                conditions(&Pod { ready, terminating, ..pod() }, publish_not_ready);
             [ready, serving, terminating].map(u8::from)
         };
         assert_eq!(of(true, false, false), [1, 1, 0]);
@@ -225,26 +173,11 @@ mod tests {
     #[test]
     fn a_named_port_is_the_first_of_its_name_and_protocol() {
         let ports = [
-            ContainerPort {
-                name: "dns",
-                protocol: Protocol::Tcp,
-                port: 5353,
-            },
-            ContainerPort {
-                name: "dns",
-                protocol: Protocol::Udp,
-                port: 53,
-            },
-            ContainerPort {
-                name: "dns",
-                protocol: Protocol::Udp,
-                port: 54,
-            },
+            ContainerPort { name: "dns", protocol: Protocol::Tcp, port: 5353 },
+            ContainerPort { name: "dns", protocol: Protocol::Udp, port: 53 },
+            ContainerPort { name: "dns", protocol: Protocol::Udp, port: 54 },
         ];
-        let pod = Pod {
-            ports: &ports,
-            ..pod()
-        };
+        let pod = Pod { ports: &ports, ..pod() };
         let find = |protocol, target| {
             find_port(
                 &pod,
@@ -266,84 +199,26 @@ mod tests {
 
     #[test]
     fn a_hostname_needs_the_service_as_subdomain_in_the_same_namespace() {
-        let named = Pod {
-            hostname: "web-0",
-            subdomain: "web",
-            ..pod()
-        };
+        let named = Pod { hostname: "web-0", subdomain: "web", ..pod() };
         assert_eq!(hostname(&named, &service()), Some("web-0"));
-        assert_eq!(
-            hostname(
-                &Pod {
-                    hostname: "",
-                    ..named
-                },
-                &service()
-            ),
-            None
-        );
-        assert_eq!(
-            hostname(
-                &Pod {
-                    subdomain: "",
-                    ..named
-                },
-                &service()
-            ),
-            None
-        );
-        assert_eq!(
-            hostname(
-                &Pod {
-                    subdomain: "db",
-                    ..named
-                },
-                &service()
-            ),
-            None
-        );
-        assert_eq!(
-            hostname(
-                &Pod {
-                    namespace: "other",
-                    ..named
-                },
-                &service()
-            ),
-            None
-        );
+        assert_eq!(hostname(&Pod { hostname: "", ..named }, &service()), None);
+        assert_eq!(hostname(&Pod { subdomain: "", ..named }, &service()), None);
+        assert_eq!(hostname(&Pod { subdomain: "db", ..named }, &service()), None);
+        assert_eq!(hostname(&Pod { namespace: "other", ..named }, &service()), None);
     }
 
     #[test]
     fn the_address_is_the_first_of_the_family() {
         assert_eq!(address(&pod(), Family::V4), Some(V4));
         assert_eq!(address(&pod(), Family::V6), Some(V6));
-        assert_eq!(
-            address(
-                &Pod {
-                    addresses: &[V4],
-                    ..pod()
-                },
-                Family::V6
-            ),
-            None
-        );
+        assert_eq!(address(&Pod { addresses: &[V4], ..pod() }, Family::V6), None);
         assert!(addresses(&pod(), Family::V4).eq([V4, V4_SECOND]));
     }
 
     #[test]
     fn a_headless_service_without_families_has_both() {
-        let of = |families, cluster_ips| {
-            address_types(&Service {
-                families,
-                cluster_ips,
-                ..service()
-            })
-        };
-        assert_eq!(
-            of(&[Family::V6, Family::V4], &[]),
-            [Some(Family::V6), Some(Family::V4)]
-        );
+        let of = |families, cluster_ips| address_types(&Service { families, cluster_ips, ..service() });
+        assert_eq!(of(&[Family::V6, Family::V4], &[]), [Some(Family::V6), Some(Family::V4)]);
         assert_eq!(of(&[Family::V6], &[V4]), [Some(Family::V6), None]);
         assert_eq!(of(&[], &[V6]), [Some(Family::V6), None]);
         assert_eq!(of(&[], &[]), [Some(Family::V4), Some(Family::V6)]);
@@ -351,68 +226,20 @@ mod tests {
 
     #[test]
     fn a_pod_that_is_left_out_says_why() {
-        let named = ServicePort {
-            target: TargetPort::Name("http"),
-            ..ServicePort::default()
-        };
-        let number = ServicePort {
-            target: TargetPort::Number(8080),
-            ..ServicePort::default()
-        };
+        let named = ServicePort { target: TargetPort::Name("http"), ..ServicePort::default() };
+        let number = ServicePort { target: TargetPort::Number(8080), ..ServicePort::default() };
         let why = |pod: Pod<'_>, port, node_known| left_out(&pod, &service(), port, Family::V4, node_known);
         assert_eq!(why(pod(), &number, true), None);
+        assert_eq!(why(Pod { ready: false, terminating: true, ..pod() }, &number, true), None);
+        assert_eq!(why(Pod { terminal: true, ..pod() }, &number, true), Some(Reason::PodTerminal));
         assert_eq!(
-            why(
-                Pod {
-                    ready: false,
-                    terminating: true,
-                    ..pod()
-                },
-                &number,
-                true
-            ),
-            None
-        );
-        assert_eq!(
-            why(
-                Pod {
-                    terminal: true,
-                    ..pod()
-                },
-                &number,
-                true
-            ),
-            Some(Reason::PodTerminal)
-        );
-        assert_eq!(
-            why(
-                Pod {
-                    has_ip: false,
-                    addresses: &[],
-                    ..pod()
-                },
-                &number,
-                true
-            ),
+            why(Pod { has_ip: false, addresses: &[], ..pod() }, &number, true),
             Some(Reason::PodNoAddress)
         );
-        assert_eq!(
-            why(
-                Pod {
-                    addresses: &[V6],
-                    ..pod()
-                },
-                &number,
-                true
-            ),
-            Some(Reason::PodNoAddress)
-        );
+        assert_eq!(why(Pod { addresses: &[V6], ..pod() }, &number, true), Some(Reason::PodNoAddress));
         assert_eq!(why(pod(), &number, false), Some(Reason::NodeUnknown));
         assert_eq!(why(pod(), &named, true), Some(Reason::PodNoPort));
-        let eager = Service {
-            publish_not_ready: true,
-            ..service()
-        };
+        let eager = Service { publish_not_ready: true, ..service() };
         assert_eq!(left_out(&pod(), &eager, &number, Family::V4, false), None);
     }
 }

@@ -50,7 +50,8 @@ impl Limits {
         let ports = services.saturating_mul(2).saturating_add(8);
         let slices = services.saturating_add(endpoints / 50).saturating_add(16);
         let endpoints_max = endpoints.saturating_add(endpoints / 8).saturating_add(1_000);
-        let texts = services.saturating_add(slices).saturating_add(nodes.saturating_mul(3)).saturating_add(256);
+        let texts =
+            services.saturating_add(slices).saturating_add(nodes.saturating_mul(3)).saturating_add(256);
         Self {
             services_max: services.saturating_add(8),
             ports_max: ports,

@@ -28,13 +28,7 @@ mod tests {
 
     #[test]
     fn names_of_the_api_are_names() {
-        for name in [
-            "web",
-            "web-7d9f8.v2",
-            "system:node:a",
-            "10.0.0.1",
-            &"n".repeat(253),
-        ] {
+        for name in ["web", "web-7d9f8.v2", "system:node:a", "10.0.0.1", &"n".repeat(253)] {
             assert!(is_name(name), "{name}");
         }
         assert!(is_namespace("kube-system"));

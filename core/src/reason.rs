@@ -94,32 +94,50 @@ impl Reason {
     const fn texts(self) -> (&'static str, &'static str) {
         match self {
             Self::Served => ("served", "served"),
-            Self::ServiceUnknown => ("service-unknown", "only slices speak of this Service; it has not been seen itself"),
+            Self::ServiceUnknown => {
+                ("service-unknown", "only slices speak of this Service; it has not been seen itself")
+            }
             Self::Headless => ("headless", "headless: no VIP to serve"),
             Self::ExternalName => ("external-name", "type ExternalName: a DNS alias, no VIP to serve"),
             Self::OtherProxy => ("other-proxy", "the label service-proxy-name gives it to another proxy"),
             Self::NoAddressOfFamily => ("no-address-of-family", "the Service has no address of this family"),
             Self::FamilyNotWanted => ("family-not-wanted", "this family is not wanted here"),
             Self::PortUnknown => ("port-unknown", "the Service has no port of this name and protocol"),
-            Self::VipTaken => ("vip-taken", "another Service with an older claim has the same address and port"),
+            Self::VipTaken => {
+                ("vip-taken", "another Service with an older claim has the same address and port")
+            }
             Self::NoEndpoints => ("no-endpoints", "no usable endpoint anywhere: clients are refused"),
-            Self::NoLocalEndpoints => ("no-local-endpoints", "policy Local, and no usable endpoint on this node: dropped"),
+            Self::NoLocalEndpoints => {
+                ("no-local-endpoints", "policy Local, and no usable endpoint on this node: dropped")
+            }
             Self::Ready => ("ready", "ready and chosen"),
-            Self::TerminatingFallback => ("terminating-fallback", "chosen although terminating: nothing else is left"),
+            Self::TerminatingFallback => {
+                ("terminating-fallback", "chosen although terminating: nothing else is left")
+            }
             Self::NotReady => ("not-ready", "not ready"),
-            Self::Terminating => ("terminating", "terminating while others are ready: keeps its flows, gets no new ones"),
+            Self::Terminating => {
+                ("terminating", "terminating while others are ready: keeps its flows, gets no new ones")
+            }
             Self::NotServing => ("not-serving", "terminating and no longer serving"),
             Self::OtherTopology => ("other-topology", "hints keep this node's flows nearer"),
             Self::NotLocal => ("not-local", "policy Local, and it is on another node"),
-            Self::Duplicate => ("duplicate", "the same address and port stands in another slice with the better claim"),
-            Self::ReplacedByPod => ("replaced-by-pod", "the local Pod's own address and readiness are used instead"),
+            Self::Duplicate => {
+                ("duplicate", "the same address and port stands in another slice with the better claim")
+            }
+            Self::ReplacedByPod => {
+                ("replaced-by-pod", "the local Pod's own address and readiness are used instead")
+            }
             Self::PodGone => ("pod-gone", "should be on this node, but no Pod here has its uid"),
             Self::Drained => ("drained", "weight 0: keeps its flows, gets no new ones"),
             Self::HintsNode => ("hints-node", "node hints are used"),
             Self::HintsZone => ("hints-zone", "zone hints are used"),
             Self::HintsNoReady => ("hints-no-ready", "no ready endpoint, so hints are not asked"),
-            Self::HintsIncomplete => ("hints-incomplete", "a ready endpoint without hints makes all hints void"),
-            Self::HintsElsewhere => ("hints-elsewhere", "no hint names this node or its zone, so all are used"),
+            Self::HintsIncomplete => {
+                ("hints-incomplete", "a ready endpoint without hints makes all hints void")
+            }
+            Self::HintsElsewhere => {
+                ("hints-elsewhere", "no hint names this node or its zone, so all are used")
+            }
             Self::HintsAbsent => ("hints-absent", "no endpoint has hints"),
             Self::NodeUnknown => ("node-unknown", "its Node has not been seen"),
             Self::PodTerminal => ("pod-terminal", "the Pod has ended"),

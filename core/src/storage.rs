@@ -4,8 +4,8 @@
 //! C program owns. Nothing is taken later, and nothing is given back.
 
 use crate::cluster::rows::{
-    CursorRow, EndpointRow, LabelRow, NodeRow, PlaceRow, PodPortRow, PodRow, PortRow, SelectorRow, ServiceRow,
-    SliceRow, TriggerRow, VipRow,
+    CursorRow, EndpointRow, LabelRow, NodeRow, PlaceRow, PodPortRow, PodRow, PortRow, SelectorRow,
+    ServiceRow, SliceRow, TriggerRow, VipRow,
 };
 use crate::error::Limit;
 use crate::limits::Limits;

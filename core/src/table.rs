@@ -27,6 +27,7 @@ macro_rules! ids {
     ($($(#[$doc:meta])* $name:ident),* $(,)?) => {$(
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[allow(unreachable_pub, reason = "some tables are private")]
         pub struct $name(pub(crate) u32);
 
         #[allow(dead_code, reason = "not every table's numbers are asked everything")]
@@ -275,14 +276,20 @@ impl<'m, V: Entry> Table<'m, V> {
     /// Gives a row back. The hash must be that of its insertion.
     pub fn remove(&mut self, hash: u32, id: V::Id) {
         let bucket = self.bucket(hash);
-        let Some(next) = self.pool.rows.get(id.row() as usize).map(|row| row.next) else { return };
-        let Some(first) = self.index.get_mut(bucket) else { return };
+        let Some(next) = self.pool.rows.get(id.row() as usize).map(|row| row.next) else {
+            return;
+        };
+        let Some(first) = self.index.get_mut(bucket) else {
+            return;
+        };
         if *first == id.row() {
             *first = next;
         } else {
             let mut at = *first;
             loop {
-                let Some(row) = self.pool.rows.get_mut(at as usize) else { return };
+                let Some(row) = self.pool.rows.get_mut(at as usize) else {
+                    return;
+                };
                 if row.next == id.row() {
                     row.next = next;
                     break;
@@ -299,7 +306,9 @@ impl<'m, V: Entry> Table<'m, V> {
         for (row, at) in self.pool.rows.iter().zip(0u32..self.pool.fresh) {
             if row.next & VACANT == 0 {
                 let bucket = to.bucket(hash(&row.value));
-                if let (Some(first), Some(row)) = (to.index.get_mut(bucket), to.pool.rows.get_mut(at as usize)) {
+                if let (Some(first), Some(row)) =
+                    (to.index.get_mut(bucket), to.pool.rows.get_mut(at as usize))
+                {
                     row.next = *first;
                     *first = at;
                 }

@@ -268,7 +268,9 @@ impl<'m> Texts<'m> {
             next = id.0.wrapping_add(1);
             let from = self.rows.at(id);
             let granules = Self::granules(from.len);
-            let Some(block) = to.allocate(granules) else { return };
+            let Some(block) = to.allocate(granules) else {
+                return;
+            };
             to.write_header(block, id.0, granules);
             to.rows.at_mut(id).block = block;
             let start = (block as usize).saturating_mul(GRANULE as usize).saturating_add(HEADER as usize);

@@ -76,11 +76,7 @@ impl Timestamp {
                     return None;
                 }
                 let ahead = clock_seconds(hour, minute);
-                if *sign == b'+' {
-                    local.checked_sub(ahead)?
-                } else {
-                    local.checked_add(ahead)?
-                }
+                if *sign == b'+' { local.checked_sub(ahead)? } else { local.checked_add(ahead)? }
             }
             _ => return None,
         };
@@ -126,11 +122,7 @@ impl fmt::Display for Timestamp {
 
 impl fmt::Debug for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.is_none() {
-            f.write_str("none")
-        } else {
-            fmt::Display::fmt(self, f)
-        }
+        if self.is_none() { f.write_str("none") } else { fmt::Display::fmt(self, f) }
     }
 }
 
@@ -168,9 +160,7 @@ pub fn span(text: &str) -> Option<u64> {
         };
         let mut value = 0u64;
         for digit in whole {
-            value = value
-                .checked_mul(10)?
-                .checked_add(digit.wrapping_sub(b'0').into())?;
+            value = value.checked_mul(10)?.checked_add(digit.wrapping_sub(b'0').into())?;
         }
         total = total.checked_add(value.checked_mul(unit)?)?.checked_add(part)?;
         if after.is_empty() {
@@ -188,9 +178,7 @@ fn digits<const N: usize>(text: &[u8]) -> Option<(u64, &[u8])> {
         if !digit.is_ascii_digit() {
             return None;
         }
-        value = value
-            .saturating_mul(10)
-            .saturating_add(digit.wrapping_sub(b'0').into());
+        value = value.saturating_mul(10).saturating_add(digit.wrapping_sub(b'0').into());
     }
     Some((value, rest))
 }
@@ -217,13 +205,11 @@ fn split_while(text: &[u8], is: impl Fn(u8) -> bool) -> (&[u8], &[u8]) {
     {
         rest = after;
     }
-    text.split_at_checked(text.len().saturating_sub(rest.len()))
-        .unwrap_or((text, &[]))
+    text.split_at_checked(text.len().saturating_sub(rest.len())).unwrap_or((text, &[]))
 }
 
 const fn clock_seconds(hour: u64, minute: u64) -> u64 {
-    hour.saturating_mul(3_600)
-        .saturating_add(minute.saturating_mul(60))
+    hour.saturating_mul(3_600).saturating_add(minute.saturating_mul(60))
 }
 
 const fn month_days(year: u64, month: u64) -> u64 {
@@ -257,22 +243,13 @@ const fn date(days_since_1970: u64) -> (u64, u64, u64) {
     let days = days_since_1970.saturating_add(EPOCH);
     let (cycle, day) = (days / 146_097, days % 146_097); // Cycles of 400 years.
     // Without the leap days of the cycle so far, each year has 365 days.
-    let leap_days = (day / 1_460)
-        .saturating_add(day / 146_096)
-        .saturating_sub(day / 36_524);
+    let leap_days = (day / 1_460).saturating_add(day / 146_096).saturating_sub(day / 36_524);
     let year = day.saturating_sub(leap_days) / 365;
-    let before_year = year
-        .saturating_mul(365)
-        .saturating_add(year / 4)
-        .saturating_sub(year / 100);
+    let before_year = year.saturating_mul(365).saturating_add(year / 4).saturating_sub(year / 100);
     let day = day.saturating_sub(before_year);
     let months = day.saturating_mul(5).saturating_add(2) / 153;
     let before_month = months.saturating_mul(153).saturating_add(2) / 5;
-    let month = if months < 10 {
-        months.saturating_add(3)
-    } else {
-        months.saturating_sub(9)
-    };
+    let month = if months < 10 { months.saturating_add(3) } else { months.saturating_sub(9) };
     let year = cycle.saturating_mul(400).saturating_add(year);
     (
         if month > 2 { year } else { year.saturating_add(1) },
@@ -289,11 +266,7 @@ mod tests {
     #[track_caller]
     fn time(text: &str, want: &str) {
         let got = Timestamp::parse(text);
-        assert_eq!(
-            got.map_or("-".to_string(), |time| time.to_string()),
-            want,
-            "{text}"
-        );
+        assert_eq!(got.map_or("-".to_string(), |time| time.to_string()), want, "{text}");
         assert_eq!(got, Timestamp::parse(want), "{text} read back");
     }
 
@@ -305,10 +278,7 @@ mod tests {
         time("2024-03-01T10:00:00.250Z", "2024-03-01T10:00:00.25Z");
         time("2024-03-01T10:00:00.000000000Z", "2024-03-01T10:00:00Z");
         time("2024-03-01T10:00:00.000000001Z", "2024-03-01T10:00:00.000000001Z");
-        time(
-            "2024-03-01T10:00:00.1234567899Z",
-            "2024-03-01T10:00:00.123456789Z",
-        );
+        time("2024-03-01T10:00:00.1234567899Z", "2024-03-01T10:00:00.123456789Z");
         time("2024-03-01t10:00:00z", "2024-03-01T10:00:00Z");
     }
 
@@ -364,10 +334,7 @@ mod tests {
         }
         time("2554-07-21T23:34:33.709551615Z", "2554-07-21T23:34:33.709551615Z");
         assert_eq!(Timestamp::parse("1970-01-01T00:00:00Z"), Some(Timestamp::NONE));
-        assert_eq!(
-            Timestamp::from_nanos(u64::MAX).text(&mut [0; 35]),
-            "2554-07-21T23:34:33.709551615Z"
-        );
+        assert_eq!(Timestamp::from_nanos(u64::MAX).text(&mut [0; 35]), "2554-07-21T23:34:33.709551615Z");
     }
 
     #[test]

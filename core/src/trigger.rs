@@ -36,16 +36,8 @@ pub fn first_cause(
     let Some(remembered) = remembered else {
         return created;
     };
-    let service = Times {
-        remembered,
-        current: created,
-    }
-    .moved();
-    pods.into_iter()
-        .filter_map(Times::moved)
-        .chain(service)
-        .min()
-        .unwrap_or(Timestamp::NONE)
+    let service = Times { remembered, current: created }.moved();
+    pods.into_iter().filter_map(Times::moved).chain(service).min().unwrap_or(Timestamp::NONE)
 }
 
 /// How long a change took to reach the dataplane.
@@ -64,10 +56,7 @@ pub fn sample(trigger: Timestamp, started: Timestamp, now: Timestamp) -> Option<
     if trigger.is_none() || trigger < started {
         return None;
     }
-    Some(Latency {
-        nanos: now.since(trigger),
-        skewed: now < trigger,
-    })
+    Some(Latency { nanos: now.since(trigger), skewed: now < trigger })
 }
 
 ids!(
@@ -89,11 +78,7 @@ pub struct ServiceRow {
 
 impl Entry for ServiceRow {
     type Id = ServiceId;
-    const EMPTY: Self = Self {
-        name: TextId::NONE,
-        created: Timestamp::NONE,
-        pods: PodId::NONE,
-    };
+    const EMPTY: Self = Self { name: TextId::NONE, created: Timestamp::NONE, pods: PodId::NONE };
 }
 
 /// What is remembered of a Pod, as an endpoint of one Service.
@@ -138,12 +123,7 @@ impl<'m> Tracker<'m> {
         texts: Texts<'m>,
         seed: u64,
     ) -> Self {
-        Self {
-            services: Table::new(services.0, services.1),
-            pods: Table::new(pods.0, pods.1),
-            texts,
-            seed,
-        }
+        Self { services: Table::new(services.0, services.1), pods: Table::new(pods.0, pods.1), texts, seed }
     }
 
     /// The trigger time of what will be written for this Service now; [`Timestamp::NONE`] if there is none, and an
@@ -207,30 +187,19 @@ impl<'m> Tracker<'m> {
 
     fn find(&self, namespace: &str, name: &str) -> Option<ServiceId> {
         let name = self.texts.find_parts(Domain::Plain, &[namespace.as_bytes(), name.as_bytes()])?;
-        self.services
-            .find(self.service_hash(name), |service| service.name == name)
+        self.services.find(self.service_hash(name), |service| service.name == name)
     }
 
     fn insert(&mut self, namespace: &str, name: &str) -> Result<ServiceId, Error> {
         let length = namespace.len().saturating_add(1).saturating_add(name.len());
-        let Some(name) = self.texts.intern_parts(Domain::Plain, &[namespace.as_bytes(), name.as_bytes()]) else {
+        let Some(name) = self.texts.intern_parts(Domain::Plain, &[namespace.as_bytes(), name.as_bytes()])
+        else {
             return Err(Shortage::of_text(&self.texts, length).error());
         };
-        let id = self.services.insert(
-            self.service_hash(name),
-            ServiceRow {
-                name,
-                ..ServiceRow::EMPTY
-            },
-        );
+        let id = self.services.insert(self.service_hash(name), ServiceRow { name, ..ServiceRow::EMPTY });
         id.ok_or_else(|| {
             self.texts.release(name);
-            Shortage {
-                limit: Limit::Services,
-                capacity: self.services.capacity(),
-                missing: 1,
-            }
-            .error()
+            Shortage { limit: Limit::Services, capacity: self.services.capacity(), missing: 1 }.error()
         })
     }
 
@@ -250,9 +219,7 @@ impl<'m> Tracker<'m> {
         shortage: Option<Shortage>,
     ) -> Option<Shortage> {
         let known = self.texts.find(name.as_bytes()).and_then(|name| {
-            self.pods.find(self.pod_hash(service, name), |pod| {
-                pod.service == service && pod.name == name
-            })
+            self.pods.find(self.pod_hash(service, name), |pod| pod.service == service && pod.name == name)
         });
         if let Some(known) = known {
             self.pods.at_mut(known).current = time;
@@ -265,20 +232,10 @@ impl<'m> Tracker<'m> {
             return Some(Shortage::of_text(&self.texts, name.len()));
         };
         let next = self.services.at(service).pods;
-        let row = PodRow {
-            service,
-            name: text,
-            remembered: Timestamp::NONE,
-            current: time,
-            next,
-        };
+        let row = PodRow { service, name: text, remembered: Timestamp::NONE, current: time, next };
         let Some(id) = self.pods.insert(self.pod_hash(service, text), row) else {
             self.texts.release(text);
-            return Some(Shortage {
-                limit: Limit::Pods,
-                capacity: self.pods.capacity(),
-                missing: 1,
-            });
+            return Some(Shortage { limit: Limit::Pods, capacity: self.pods.capacity(), missing: 1 });
         };
         self.services.at_mut(service).pods = id;
         None
@@ -295,12 +252,8 @@ impl<'m> Tracker<'m> {
                 self.pods.remove(self.pod_hash(service, pod.name), at);
                 self.texts.release(pod.name);
             } else {
-                *self.pods.at_mut(at) = PodRow {
-                    remembered: time,
-                    current: Timestamp::NONE,
-                    next: kept,
-                    ..pod
-                };
+                *self.pods.at_mut(at) =
+                    PodRow { remembered: time, current: Timestamp::NONE, next: kept, ..pod };
                 kept = at;
             }
             at = pod.next;
@@ -313,10 +266,7 @@ impl<'m> Tracker<'m> {
         core::iter::from_fn(move || {
             let pod = at.is_some().then(|| self.pods.at(at))?;
             at = pod.next;
-            Some(Times {
-                remembered: pod.remembered,
-                current: pod.current,
-            })
+            Some(Times { remembered: pod.remembered, current: pod.current })
         })
     }
 }
@@ -334,37 +284,22 @@ impl Shortage {
     fn of_text(texts: &Texts<'_>, length: usize) -> Self {
         let ((rows, bytes), (row_room, byte_room)) = (texts.capacity(), texts.room());
         if row_room == 0 {
-            Self {
-                limit: Limit::Texts,
-                capacity: rows,
-                missing: 1,
-            }
+            Self { limit: Limit::Texts, capacity: rows, missing: 1 }
         } else {
             let missing = Texts::cost(length).saturating_sub(byte_room);
-            Self {
-                limit: Limit::TextBytes,
-                capacity: bytes,
-                missing,
-            }
+            Self { limit: Limit::TextBytes, capacity: bytes, missing }
         }
     }
 
     /// One more Pod that has no row, with a name of this length.
     const fn and(mut self, length: usize) -> Self {
-        let more = if matches!(self.limit, Limit::TextBytes) {
-            Texts::cost(length)
-        } else {
-            1
-        };
+        let more = if matches!(self.limit, Limit::TextBytes) { Texts::cost(length) } else { 1 };
         self.missing = self.missing.saturating_add(more);
         self
     }
 
     const fn error(self) -> Error {
-        Error::Full {
-            limit: self.limit,
-            needed: self.capacity.saturating_add(self.missing),
-        }
+        Error::Full { limit: self.limit, needed: self.capacity.saturating_add(self.missing) }
     }
 }
 
@@ -391,11 +326,7 @@ mod tests {
         let services = (&mut services.0[..], &mut services.1[..]);
         let mut tracker = Tracker::new(services, (&mut pods.0, &mut pods.1), texts, 1);
         for (at, (pods, want)) in steps.into_iter().enumerate() {
-            assert_eq!(
-                tracker.compute("shop", "web", T0, pods.iter().copied()),
-                Ok(want),
-                "step {at}"
-            );
+            assert_eq!(tracker.compute("shop", "web", T0, pods.iter().copied()), Ok(want), "step {at}");
         }
     }
 
@@ -413,19 +344,12 @@ mod tests {
     #[test]
     fn of_several_changes_the_first_counts() {
         check([(&[], T0), (&[("a", T2), ("b", T1)], T1)]);
-        check([
-            (&[("a", T1), ("b", T2), ("c", T3)], T0),
-            (&[("a", T5), ("b", T4), ("c", T3)], T4),
-        ]);
+        check([(&[("a", T1), ("b", T2), ("c", T3)], T0), (&[("a", T5), ("b", T4), ("c", T3)], T4)]);
     }
 
     #[test]
     fn a_deletion_has_no_time_and_a_pod_that_comes_back_is_new() {
-        check([
-            (&[("a", T1), ("b", T2)], T0),
-            (&[("a", T1)], NONE),
-            (&[("a", T1), ("b", T2)], T2),
-        ]);
+        check([(&[("a", T1), ("b", T2)], T0), (&[("a", T1)], NONE), (&[("a", T1), ("b", T2)], T2)]);
     }
 
     #[test]
@@ -440,26 +364,11 @@ mod tests {
 
     #[test]
     fn a_service_made_anew_is_news() {
-        let pods = || {
-            [Times {
-                remembered: T1,
-                current: T1,
-            }]
-        };
+        let pods = || [Times { remembered: T1, current: T1 }];
         assert_eq!(first_cause(Some(T0), T4, pods()), T4);
         assert_eq!(first_cause(Some(T4), T0, pods()), NONE);
         assert_eq!(first_cause(Some(NONE), NONE, pods()), NONE);
-        assert_eq!(
-            first_cause(
-                None,
-                NONE,
-                [Times {
-                    remembered: NONE,
-                    current: T1
-                }]
-            ),
-            NONE
-        );
+        assert_eq!(first_cause(None, NONE, [Times { remembered: NONE, current: T1 }]), NONE);
     }
 
     #[test]
@@ -522,9 +431,7 @@ mod tests {
         let mut model: BTreeMap<String, (Timestamp, BTreeMap<String, Timestamp>)> = BTreeMap::new();
         let mut state = 1u64;
         let mut random = |below: u64| {
-            state = state
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1_442_695_040_888_963_407);
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             (state >> 33) % below
         };
         let mut refused = 0;
@@ -568,40 +475,19 @@ mod tests {
             let pods: usize = model.values().map(|(_, pods)| pods.len()).sum();
             assert_eq!(tracker.usage(), (model.len() as u32, pods as u32));
         }
-        assert!(
-            (100..10_000).contains(&refused),
-            "{refused} of 20,000 were refused"
-        );
+        assert!((100..10_000).contains(&refused), "{refused} of 20,000 were refused");
     }
 
     #[test]
     fn what_was_triggered_before_the_start_is_not_measured() {
         assert_eq!(sample(T0, T1, T5), None);
         assert_eq!(sample(NONE, NONE, T5), None);
-        assert_eq!(
-            sample(T1, T1, T2),
-            Some(Latency {
-                nanos: SECOND,
-                skewed: false
-            })
-        );
-        assert_eq!(
-            sample(T2, T1, T2),
-            Some(Latency {
-                nanos: 0,
-                skewed: false
-            })
-        );
+        assert_eq!(sample(T1, T1, T2), Some(Latency { nanos: SECOND, skewed: false }));
+        assert_eq!(sample(T2, T1, T2), Some(Latency { nanos: 0, skewed: false }));
     }
 
     #[test]
     fn applied_before_triggered_is_zero_and_says_so() {
-        assert_eq!(
-            sample(T3, T1, T2),
-            Some(Latency {
-                nanos: 0,
-                skewed: true
-            })
-        );
+        assert_eq!(sample(T3, T1, T2), Some(Latency { nanos: 0, skewed: true }));
     }
 }

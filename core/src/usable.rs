@@ -289,7 +289,8 @@ mod tests {
         let mut counts = Counts::NONE;
         endpoints.iter().for_each(|facts| counts.add(*facts));
         let usable = Usable::decide(&counts, needs);
-        let which = |is: &dyn Fn(Facts) -> bool| (0..endpoints.len()).filter(|at| is(endpoints[*at])).collect();
+        let which =
+            |is: &dyn Fn(Facts) -> bool| (0..endpoints.len()).filter(|at| is(endpoints[*at])).collect();
         (which(&|facts| usable.in_cluster(facts)), which(&|facts| usable.in_local(facts)), usable.any)
     }
 

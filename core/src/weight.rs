@@ -7,9 +7,7 @@
 /// is 0 only if a factor is: whoever asked for a little did not ask for nothing.
 #[must_use]
 pub fn endpoint(node: u16, slice: u16, pod: u16) -> u16 {
-    let product = u64::from(node)
-        .saturating_mul(slice.into())
-        .saturating_mul(pod.into());
+    let product = u64::from(node).saturating_mul(slice.into()).saturating_mul(pod.into());
     at_least_one(product, 10_000)
 }
 
@@ -66,10 +64,7 @@ pub fn floor_share(weight: u16, total: u64, range: u16) -> (u16, u32) {
         Ok(total) => (wanted.checked_div(total), wanted.checked_rem(total)),
         Err(_) => (Some(0), Some(wanted)),
     };
-    (
-        u16::try_from(whole.unwrap_or(0)).unwrap_or(u16::MAX),
-        rest.unwrap_or(0),
-    )
+    (u16::try_from(whole.unwrap_or(0)).unwrap_or(u16::MAX), rest.unwrap_or(0))
 }
 
 /// Brings weights of any size to a sum of exactly `range`, by largest remainder; of equal remainders the earlier
@@ -112,13 +107,7 @@ impl Scale {
             least = least.min(weight);
         }
         if count >= range.into() {
-            return Self {
-                floor: u32::MAX,
-                range: 0,
-                total: 0,
-                remainder: u32::MAX,
-                ties: 0,
-            };
+            return Self { floor: u32::MAX, range: 0, total: 0, remainder: u32::MAX, ties: 0 };
         }
         let (floor, range, total) = if u64::from(least).saturating_mul(range.into()) >= total {
             (0, range, total)
@@ -132,13 +121,7 @@ impl Scale {
         }
         let remainders = others.map(|weight| floor_share(weight, total, range).1);
         let (remainder, ties) = largest(remainders, u64::from(range).saturating_sub(given));
-        Self {
-            floor,
-            range,
-            total,
-            remainder,
-            ties,
-        }
+        Self { floor, range, total, remainder, ties }
     }
 
     /// The next backend's weight, scaled.
@@ -301,23 +284,15 @@ mod tests {
             order.iter().for_each(|at| out[*at] = 1);
             return out;
         }
-        let (mut range, mut total) = (
-            u128::from(range),
-            order.iter().map(|at| u128::from(weights[*at])).sum::<u128>(),
-        );
-        while let Some(at) = order
-            .first()
-            .copied()
-            .filter(|at| u128::from(weights[*at]) * range < total)
-        {
+        let (mut range, mut total) =
+            (u128::from(range), order.iter().map(|at| u128::from(weights[*at])).sum::<u128>());
+        while let Some(at) = order.first().copied().filter(|at| u128::from(weights[*at]) * range < total) {
             out[at] = 1;
             range -= 1;
             total -= u128::from(weights[at]);
             order.remove(0);
         }
-        order
-            .iter()
-            .for_each(|at| out[*at] = (u128::from(weights[*at]) * range / total) as u16);
+        order.iter().for_each(|at| out[*at] = (u128::from(weights[*at]) * range / total) as u16);
         order.sort_by_key(|at| (std::cmp::Reverse(u128::from(weights[*at]) * range % total), *at));
         let left = range - order.iter().map(|at| u128::from(out[*at])).sum::<u128>();
         order.iter().take(left as usize).for_each(|at| out[*at] += 1);
@@ -337,23 +312,15 @@ mod tests {
         for _ in 0..30_000 {
             let size = 1 << random(17);
             let count_max = [5, 40, 400][random(3) as usize];
-            let weights: Vec<u16> = (0..random(count_max))
-                .map(|_| (random(size) >> random(16)) as u16)
-                .collect();
+            let weights: Vec<u16> =
+                (0..random(count_max)).map(|_| (random(size) >> random(16)) as u16).collect();
             let range_max = 1 << (1 + random(16));
             let range = random(range_max) as u16;
             let got = scaled(&weights, range);
             assert_eq!(got, told(&weights, range), "{weights:?} to {range}");
             let sum: u64 = got.iter().map(|weight| u64::from(*weight)).sum();
             let backends = weights.iter().filter(|weight| **weight > 0).count() as u64;
-            assert_eq!(
-                sum,
-                if backends == 0 {
-                    0
-                } else {
-                    backends.max(range.into())
-                }
-            );
+            assert_eq!(sum, if backends == 0 { 0 } else { backends.max(range.into()) });
         }
     }
 }

@@ -26,9 +26,9 @@ pub const HEADLESS: &str = "service.kubernetes.io/headless";
 pub const PROXY_NAME: &str = "service.kubernetes.io/service-proxy-name";
 /// Label of a Node.
 pub const ZONE: &str = "topology.kubernetes.io/zone";
-/// Key of the taint that a cordoned Node carries.
+/// Label of a Node: not wanted as a backend of load balancers.
 pub const EXCLUDED: &str = "node.kubernetes.io/exclude-from-external-load-balancers";
-/// Taint of a cordoned Node.
+/// Key of the taint that a cordoned Node carries.
 pub const TAINT_UNSCHEDULABLE: &str = "node.kubernetes.io/unschedulable";
 
 /// The weight of an object without the annotation.

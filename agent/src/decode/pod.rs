@@ -159,7 +159,7 @@ impl super::Wire for Wire {
         let ready = Condition::ready(&status.conditions);
         let (is_ready, ready_since) =
             (ready.is_some_and(Condition::is_true), ready.map_or(Timestamp::NONE, Condition::since));
-        let texts = addresses(status.pod_ip, status.pod_ips);
+        let texts = addresses(status.pod_ips);
         let mut addresses = Vec::with_capacity(texts.len());
         for (index, text) in texts.iter().enumerate() {
             match usable(text, None) {
@@ -187,7 +187,7 @@ impl super::Wire for Wire {
             subdomain: spec.subdomain.unwrap_or_default(),
             ready: is_ready,
             ready_since,
-            has_ip: !texts.is_empty(),
+            has_ip: !texts.is_empty() || status.pod_ip.is_some_and(|text| !text.is_empty()),
             addresses,
             ports: spec
                 .containers
@@ -204,15 +204,9 @@ impl super::Wire for Wire {
     }
 }
 
-/// `podIPs`; from writers that only know the older field, `podIP`.
-fn addresses(pod_ip: Option<String>, pod_ips: Option<Vec<PodIp>>) -> Vec<String> {
-    let listed: Vec<String> = pod_ips
-        .into_iter()
-        .flatten()
-        .filter_map(|pod_ip| pod_ip.ip)
-        .filter(|text| !text.is_empty())
-        .collect();
-    if listed.is_empty() { pod_ip.into_iter().filter(|text| !text.is_empty()).collect() } else { listed }
+/// `podIPs`. `podIP` alone makes no endpoint: the API server always fills both, and the controllers read this one.
+fn addresses(pod_ips: Option<Vec<PodIp>>) -> Vec<String> {
+    pod_ips.into_iter().flatten().filter_map(|pod_ip| pod_ip.ip).filter(|text| !text.is_empty()).collect()
 }
 
 impl OwnedPort {

@@ -13,8 +13,8 @@ use crate::change::{
 use crate::error::{Error, Limit};
 use crate::object::{PodRef, TrafficPolicy};
 use crate::plan;
-use crate::text::TextId;
 use crate::port::Protocol;
+use crate::text::TextId;
 use crate::time::Timestamp;
 
 /// A consumer's place.

@@ -96,7 +96,9 @@ impl Cluster<'_> {
     pub(super) fn say(&mut self, remake: &mut Remake, said: &Said) -> Option<EndpointId> {
         let owner = remake.owner;
         let expected = self.endpoints.at(remake.expected);
-        let is = |row: &EndpointRow| row.port == said.port && row.number == said.number && row.address == said.address;
+        let is = |row: &EndpointRow| {
+            row.port == said.port && row.number == said.number && row.address == said.address
+        };
         if is(expected) && expected.shows(shows::OLD) && expected.is_of(owner) {
             let id = remake.expected;
             remake.expected = expected.next_in_owner;
@@ -111,9 +113,13 @@ impl Cluster<'_> {
         let mut at = first;
         while at.is_some() {
             let row = self.endpoints.at(at);
-            if row.shows(shows::OLD) && row.is_of(owner) {
-                remake.expected = row.next_in_owner;
-                self.say_again(at, said, remake);
+            if row.is_of(owner) {
+                if row.shows(shows::OLD) {
+                    remake.expected = row.next_in_owner;
+                    self.say_again(at, said, remake);
+                } else {
+                    self.say_twice(at, said, remake);
+                }
                 return Some(at);
             }
             at = row.next_twin;
@@ -184,6 +190,19 @@ impl Cluster<'_> {
         remake.fresh_last = id;
     }
 
+    /// One slice has the same address and port twice: the later one counts, unless it terminates (`kube-proxy`,
+    /// endpointslicecache).
+    fn say_twice(&mut self, id: EndpointId, said: &Said, remake: &mut Remake) {
+        self.counters.duplicates = self.counters.duplicates.saturating_add(1);
+        if said.facts.has(Facts::TERMINATING) {
+            self.drop_place(said.place);
+            self.texts.release(said.pod);
+            self.texts.release(said.hints);
+        } else {
+            self.say_again(id, said, remake);
+        }
+    }
+
     /// The same owner says the same address and port again.
     fn say_again(&mut self, id: EndpointId, said: &Said, remake: &mut Remake) {
         let row = self.endpoints.at_mut(id);
@@ -191,7 +210,8 @@ impl Cluster<'_> {
         let (place, pod, hints) = (row.place, row.pod, row.hints);
         let replaced = Facts(row.says.0 & Facts::REPLACED.0);
         let facts = said.facts.with(replaced);
-        if (place, pod, hints, row.says, row.factor) != (said.place, said.pod, said.hints, facts, said.factor) {
+        if (place, pod, hints, row.says, row.factor) != (said.place, said.pod, said.hints, facts, said.factor)
+        {
             row.factor = said.factor;
             row.place = said.place;
             row.pod = said.pod;

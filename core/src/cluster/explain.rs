@@ -21,7 +21,7 @@ pub struct ServiceView<'c> {
     pub name: ServiceName<'c>,
     /// Served, or why not.
     pub reason: Reason,
-    /// The last version was refused; this is the last good one.
+    /// The last version of it or of one of its slices was refused; this is the last good one.
     pub stale: bool,
 }
 
@@ -143,7 +143,7 @@ impl<'m> Cluster<'m> {
             id,
             name: self.service_name(id),
             reason: self.served(id),
-            stale: self.services.at(id).is(service::STALE),
+            stale: self.services.at(id).is(service::STALE) || self.services.at(id).stale_slices > 0,
         }
     }
 
@@ -220,7 +220,8 @@ impl<'m> Cluster<'m> {
         while at.is_some() {
             if let Some(speaker) = self.speaker(at) {
                 let row = self.endpoints.at(speaker);
-                let usable = if counts.ready > 0 { row.says.has(Facts::READY) } else { row.says.is_draining() };
+                let usable =
+                    if counts.ready > 0 { row.says.has(Facts::READY) } else { row.says.is_draining() };
                 if usable {
                     weight.total = weight.total.saturating_add(1);
                     let here = node.is_some_and(|node| self.places.at(row.place).node == node);
@@ -257,7 +258,8 @@ impl<'m> Cluster<'m> {
         let (uid, name) = self.texts.pair(row.pod);
         let weight = self.plain_weight(row);
         let maintenance = self.services.at(self.ports.at(row.port).service).is(service::MAINTENANCE);
-        let (in_cluster, in_local) = (speaks && usable.in_cluster(row.says), speaks && usable.in_local(row.says));
+        let (in_cluster, in_local) =
+            (speaks && usable.in_cluster(row.says), speaks && usable.in_local(row.says));
         let reason = if row.says.has(Facts::REPLACED) {
             if self.pod_still_is(id) { Reason::ReplacedByPod } else { Reason::PodGone }
         } else if !speaks {

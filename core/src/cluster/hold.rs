@@ -1,8 +1,8 @@
 //! Names, nodes and places: found or taken, counted, given back. And whether there is room.
 
 use super::rows::{
-    EndpointId, NodeId, NodeRow, PlaceId, PlaceRow, PortRow, ServiceId, ServiceRow, SliceId, SliceRow, VipId, port,
-    service, shows,
+    EndpointId, NodeId, NodeRow, PlaceId, PlaceRow, PortRow, ServiceId, ServiceRow, SliceId, SliceRow, VipId,
+    port, service, shows,
 };
 use super::{Cluster, count};
 use crate::address::{Address, Family};
@@ -109,7 +109,10 @@ impl Cluster<'_> {
             (Limit::TextBytes, need.text_bytes, bytes, bytes_max),
         ] {
             if need > room {
-                return Err(Error::Full { limit, needed: capacity.saturating_add(need.saturating_sub(room)) });
+                return Err(Error::Full {
+                    limit,
+                    needed: capacity.saturating_add(need.saturating_sub(room)),
+                });
             }
         }
         Ok(())
@@ -117,11 +120,7 @@ impl Cluster<'_> {
 
     /// Room for an object: first by what it needs at most, which costs little to know; then exactly; then again
     /// after leaving behind cursors for whose sake removed rows are kept.
-    pub(super) fn make_room(
-        &mut self,
-        most: &Need,
-        exact: impl Fn(&Self) -> Need,
-    ) -> Result<(), Error> {
+    pub(super) fn make_room(&mut self, most: &Need, exact: impl Fn(&Self) -> Need) -> Result<(), Error> {
         if self.check_room(most).is_ok() {
             return Ok(());
         }
@@ -152,7 +151,12 @@ impl Cluster<'_> {
     pub(super) fn drop_service_if_unused(&mut self, id: ServiceId) {
         let row = *self.services.at(id);
         let held = service::KNOWN | service::DIRTY;
-        if row.name.is_none() || row.is(held) || row.slices > 0 || row.first_port.is_some() || row.triggers.is_some() {
+        if row.name.is_none()
+            || row.is(held)
+            || row.slices > 0
+            || row.first_port.is_some()
+            || row.triggers.is_some()
+        {
             return;
         }
         if row.is(service::LISTED) {
@@ -246,7 +250,11 @@ impl Cluster<'_> {
     /// Forgets a port of which nothing is left.
     pub(super) fn drop_port_if_unused(&mut self, id: PortId) {
         let row = *self.ports.at(id);
-        if row.service.is_none() || row.is(port::DEFINED) || row.first_endpoint.is_some() || row.first_vip.is_some() {
+        if row.service.is_none()
+            || row.is(port::DEFINED)
+            || row.first_endpoint.is_some()
+            || row.first_vip.is_some()
+        {
             return;
         }
         let mut at = self.services.at(row.service).first_port;
@@ -352,7 +360,7 @@ impl Cluster<'_> {
         }
         need.places = need.places.saturating_add(1);
         need.text(node.len().saturating_add(zone.len()).saturating_add(1));
-        if !node.is_empty() && !(exact && self.find_node(node).is_some()) {
+        if !(node.is_empty() || exact && self.find_node(node).is_some()) {
             need.nodes = need.nodes.saturating_add(1);
             need.text(node.len());
         }

@@ -1,7 +1,7 @@
 //! Growth: everything moves to larger memory, and keeps its number.
 
-use super::rows::CursorRow;
 use super::Cluster;
+use super::rows::CursorRow;
 use crate::error::{Error, Limit};
 use crate::storage::Memory;
 use crate::table::{Entry, Pool, Row, Table};
@@ -30,9 +30,13 @@ impl Cluster<'_> {
             services: moved(Limit::Services, &self.services, memory.services)?,
             ports: moved(Limit::Ports, &self.ports, memory.ports)?,
             slices: moved(Limit::Slices, &self.slices, memory.slices)?,
-            endpoints: moved_table(Limit::Endpoints, &self.endpoints, memory.endpoints, memory.endpoints_index, |row| {
-                self.endpoint_key(row.port, row.address, row.number)
-            })?,
+            endpoints: moved_table(
+                Limit::Endpoints,
+                &self.endpoints,
+                memory.endpoints,
+                memory.endpoints_index,
+                |row| self.endpoint_key(row.port, row.address, row.number),
+            )?,
             vips: moved_table(Limit::Vips, &self.vips, memory.vips, memory.vips_index, |row| {
                 self.vip_key(row.address, row.number, row.protocol)
             })?,

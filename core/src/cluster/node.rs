@@ -18,14 +18,19 @@ impl Cluster<'_> {
     /// readiness makes the next seal look at every endpoint.
     ///
     /// # Errors
-    /// `Invalid`: a name is over its bound. `Full`: nothing has changed.
+    /// `Invalid`: a name is over its bound. `Full`. In both cases the last good state stays,
+    /// and a relist in progress does not end it.
     pub fn apply_node(&mut self, node: &Node<'_>) -> Result<Applied, Error> {
         let checked = check_text(node.zone, bounds::NAME_BYTES_MAX);
-        if let Err(error) = if crate::name::is_name(node.name) { checked } else { Err(Error::Invalid(Field::Name)) } {
+        if let Err(error) =
+            if crate::name::is_name(node.name) { checked } else { Err(Error::Invalid(Field::Name)) }
+        {
+            self.mark_stale(Kind::Node, "", node.name);
             return self.refuse(error);
         }
         let most = self.need_node(node, false);
         if let Err(error) = self.make_room(&most, |cluster| cluster.need_node(node, true)) {
+            self.mark_stale(Kind::Node, "", node.name);
             return self.refuse(error);
         }
         let Some(changed) = self.take_node(node) else {
@@ -38,7 +43,9 @@ impl Cluster<'_> {
 
     /// Forgets a Node. Whether there was one.
     pub fn delete_node(&mut self, name: &str) -> bool {
-        let Some(id) = self.find_node(name) else { return false };
+        let Some(id) = self.find_node(name) else {
+            return false;
+        };
         if !self.nodes.at(id).is(node::KNOWN) {
             return false;
         }
@@ -67,7 +74,9 @@ impl Cluster<'_> {
         }
         if self.settings.source == Source::Pods {
             // Its Pods may become endpoints now that it is known.
-            let Some(id) = self.find_node(node.name) else { return need };
+            let Some(id) = self.find_node(node.name) else {
+                return need;
+            };
             let mut at = self.nodes.at(id).first_pod;
             while at.is_some() {
                 need.endpoints = need.endpoints.saturating_add(self.endpoints_of_pod(at));

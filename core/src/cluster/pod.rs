@@ -3,8 +3,8 @@
 use super::endpoint::{Owner, Said};
 use super::hold::{Need, check_names, check_text};
 use super::rows::{
-    EndpointId, LabelId, LabelRow, NodeId, PlaceId, PodId, PodPortId, PodPortRow, PodRow, SelectorId, SelectorRow,
-    ServiceId, pod, port, service,
+    EndpointId, LabelId, LabelRow, NodeId, PlaceId, PodId, PodPortId, PodPortRow, PodRow, SelectorId,
+    SelectorRow, ServiceId, pod, port, service,
 };
 use super::{Applied, Cluster, Kind, by_family, count};
 use crate::address::{Address, Family};
@@ -24,16 +24,19 @@ impl Cluster<'_> {
     /// slices alone it is ignored.
     ///
     /// # Errors
-    /// `Invalid`: a name or a list is over its bound. `Full`: nothing has changed.
+    /// `Invalid`: a name or a list is over its bound. `Full`. In both cases the last good state stays,
+    /// and a relist in progress does not end it.
     pub fn apply_pod(&mut self, pod: &Pod<'_>) -> Result<Applied, Error> {
         if !self.reads_pods() {
             return Ok(Applied::Unchanged);
         }
         if let Err(error) = check(pod) {
+            self.mark_stale(Kind::Pod, pod.namespace, pod.name);
             return self.refuse(error);
         }
         let most = self.need_pod(pod, false);
         if let Err(error) = self.make_room(&most, |cluster| cluster.need_pod(pod, true)) {
+            self.mark_stale(Kind::Pod, pod.namespace, pod.name);
             return self.refuse(error);
         }
         let Some(changed) = self.take_pod(pod) else {
@@ -46,7 +49,9 @@ impl Cluster<'_> {
 
     /// Forgets a Pod. Whether there was one.
     pub fn delete_pod(&mut self, namespace: &str, name: &str) -> bool {
-        let Some(id) = self.find_pod(namespace, name) else { return false };
+        let Some(id) = self.find_pod(namespace, name) else {
+            return false;
+        };
         if !self.pods.at(id).is(pod::KNOWN) {
             return false;
         }
@@ -127,7 +132,9 @@ impl Cluster<'_> {
                     self.need_text(&mut need, Domain::Selector, &parts, exact);
                 }
                 // Endpoints: at most one for each port of each Service that may select it.
-                let Some(id) = self.find_selector(&parts) else { continue };
+                let Some(id) = self.find_selector(&parts) else {
+                    continue;
+                };
                 let mut at = self.selectors.at(id).first_service;
                 while at.is_some() {
                     need.endpoints = need.endpoints.saturating_add(self.defined_ports(at));
@@ -370,7 +377,9 @@ impl Cluster<'_> {
             }
             false
         };
-        rest.is_empty() && !pairs.is_empty() && pairs.iter().all(|pair| carries(TextId(u32::from_le_bytes(*pair))))
+        rest.is_empty()
+            && !pairs.is_empty()
+            && pairs.iter().all(|pair| carries(TextId(u32::from_le_bytes(*pair))))
     }
 
     /// Works out anew which endpoints come from this Pod.
@@ -402,7 +411,11 @@ impl Cluster<'_> {
                         if self.pod_stands_behind(id, service, port).is_ok() {
                             let number = self.target_port(id, port).unwrap_or(0);
                             let place = self.place_of(row.node);
-                            self.say_of_pod(id, &PodSaid { port, number, factor: 100, place, hints: TextId::NONE }, remake);
+                            self.say_of_pod(
+                                id,
+                                &PodSaid { port, number, factor: 100, place, hints: TextId::NONE },
+                                remake,
+                            );
                         }
                         port = next;
                     }
@@ -539,7 +552,9 @@ impl Cluster<'_> {
         let namespace = copied(&mut namespace, slice_namespace.as_bytes());
         let (_, pod_name) = self.texts.pair(row.pod);
         let name = copied(&mut name, pod_name.as_bytes());
-        let Some(speaker) = self.find_pod(namespace, name) else { return };
+        let Some(speaker) = self.find_pod(namespace, name) else {
+            return;
+        };
         let mut at = self.pods.at(speaker).first_replaced;
         if at == id {
             self.pods.at_mut(speaker).first_replaced = row.next_in_pod;

@@ -99,6 +99,53 @@ impl Cluster<'_> {
         gone
     }
 
+    /// The last version of an object could not be used, here or by whoever decodes: the last good one stays, a relist in
+    /// progress does not end it, and `explain` says so. Whether there is one. A Node has no namespace.
+    pub fn mark_stale(&mut self, kind: Kind, namespace: &str, name: &str) -> bool {
+        let number = self.relist_of(kind);
+        match kind {
+            Kind::Service => {
+                let Some(id) = self.find_service(namespace, name) else {
+                    return false;
+                };
+                let row = self.services.at_mut(id);
+                row.flags |= service::STALE;
+                row.seen = number;
+                row.is(service::KNOWN)
+            }
+            Kind::Slice => {
+                let Some(id) = self.find_slice(namespace, name) else {
+                    return false;
+                };
+                let row = self.slices.at_mut(id);
+                row.seen = number;
+                let service = row.service;
+                if !row.stale {
+                    row.stale = true;
+                    let row = self.services.at_mut(service);
+                    row.stale_slices = row.stale_slices.saturating_add(1);
+                }
+                true
+            }
+            Kind::Pod => {
+                let Some(id) = self.find_pod(namespace, name) else {
+                    return false;
+                };
+                let row = self.pods.at_mut(id);
+                row.seen = number;
+                row.is(pod::KNOWN)
+            }
+            Kind::Node => {
+                let Some(id) = self.find_node(name) else {
+                    return false;
+                };
+                let row = self.nodes.at_mut(id);
+                row.seen = number;
+                row.is(node::KNOWN)
+            }
+        }
+    }
+
     /// Kinds that must be listed before anything is published.
     #[must_use]
     pub fn awaits(&self, kind: Kind) -> bool {
@@ -106,9 +153,7 @@ impl Cluster<'_> {
             Kind::Service => true,
             Kind::Slice => self.reads_slices(),
             Kind::Pod => self.reads_pods(),
-            Kind::Node => {
-                self.settings.source == Source::Pods || self.settings.backends == Backends::Nodes
-            }
+            Kind::Node => self.settings.source == Source::Pods || self.settings.backends == Backends::Nodes,
         };
         needed && !self.listed.get(kind as usize).copied().unwrap_or(false)
     }

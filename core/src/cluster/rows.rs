@@ -89,6 +89,8 @@ pub struct ServiceRow {
     pub(crate) first_port: PortId,
     /// Slices that name this Service.
     pub(crate) slices: u32,
+    /// Of them, those whose last version was refused.
+    pub(crate) stale_slices: u32,
     pub(crate) next_dirty: ServiceId,
     /// Published Services in the order of their last change.
     pub(crate) older: ServiceId,
@@ -116,6 +118,7 @@ impl Entry for ServiceRow {
         next_in_selector: ServiceId::NONE,
         first_port: PortId::NONE,
         slices: 0,
+        stale_slices: 0,
         next_dirty: ServiceId::NONE,
         older: ServiceId::NONE,
         newer: ServiceId::NONE,
@@ -381,6 +384,8 @@ pub struct SliceRow {
     pub(crate) name: TextId,
     pub(crate) service: ServiceId,
     pub(crate) family: Family,
+    /// The last version was refused.
+    pub(crate) stale: bool,
     /// Its endpoints.
     pub(crate) first: EndpointId,
     /// Relist in which it was last seen.
@@ -395,6 +400,7 @@ impl Entry for SliceRow {
         name: TextId::NONE,
         service: ServiceId::NONE,
         family: Family::V4,
+        stale: false,
         first: EndpointId::NONE,
         seen: 0,
         trigger: 0,
@@ -475,7 +481,8 @@ pub struct PodPortRow {
 
 impl Entry for PodPortRow {
     type Id = PodPortId;
-    const EMPTY: Self = Self { name: TextId::NONE, protocol: Protocol::Tcp, number: 0, next: PodPortId::NONE };
+    const EMPTY: Self =
+        Self { name: TextId::NONE, protocol: Protocol::Tcp, number: 0, next: PodPortId::NONE };
 }
 
 /// A label of a Pod, in the Pod's list and in its pair's.

@@ -2,12 +2,12 @@
 
 use super::Cluster;
 use super::relist::Kind;
-use super::rows::{EndpointId, EndpointRow, PlaceId, PortRow, ServiceId, VipId, node, port, service, shows, vip};
+use super::rows::{EndpointId, EndpointRow, PlaceId, PortRow, ServiceId, node, port, service, shows};
 use crate::address::Address;
-use crate::change::{PortId, VipKind, VipState};
+use crate::change::PortId;
 use crate::limits::Backends;
 use crate::object::TrafficPolicy;
-use crate::plan::{self, Place, Policies};
+use crate::plan::{Place, Policies};
 use crate::port::Protocol;
 use crate::table::Entry as _;
 use crate::text::TextId;
@@ -141,7 +141,9 @@ impl Cluster<'_> {
     /// What the Service says of one of its ports.
     pub(super) fn policies(&self, row: &PortRow) -> Policies {
         let service = self.services.at(row.service);
-        let policy = |flag| if service.is(flag) { TrafficPolicy::Local } else { TrafficPolicy::Cluster };
+        let policy = |flag| {
+            if service.is(flag) { TrafficPolicy::Local } else { TrafficPolicy::Cluster }
+        };
         Policies {
             served: row.is(port::SERVED),
             internal: policy(service::INTERNAL_LOCAL),
@@ -161,7 +163,8 @@ impl Cluster<'_> {
         let needs = policies.needs();
         let usable = Usable::decide(&row.counts, needs);
         let decision = usable.bits() | policies.bits();
-        let all = row.is(port::ALL) || decision != row.decision || self.services.at(row.service).is(service::ALL);
+        let all =
+            row.is(port::ALL) || decision != row.decision || self.services.at(row.service).is(service::ALL);
         #[allow(clippy::cast_possible_truncation, reason = "the low half is what rows keep")]
         let low = generation as u32;
         let mut differs = false;
@@ -169,7 +172,13 @@ impl Cluster<'_> {
             let port = self.ports.at_mut(id);
             port.decision = decision;
             port.flags &= !(port::ALL | port::DIRTY);
-            let show = Show { usable, needs, maintenance: policies.maintenance, udp: row.protocol == Protocol::Udp, low };
+            let show = Show {
+                usable,
+                needs,
+                maintenance: policies.maintenance,
+                udp: row.protocol == Protocol::Udp,
+                low,
+            };
             differs |= if self.settings.backends == Backends::Nodes {
                 self.show_nodes(id, &show)
             } else if self.settings.weight_range > 0 {
@@ -255,7 +264,8 @@ impl Cluster<'_> {
         let mut at = first;
         while at.is_some() {
             let row = *self.endpoints.at(at);
-            let cluster_weight = if show.usable.in_cluster(row.counted) { cluster.give(row.weight) } else { 0 };
+            let cluster_weight =
+                if show.usable.in_cluster(row.counted) { cluster.give(row.weight) } else { 0 };
             let local_weight = if show.usable.in_local(row.counted) { local.give(row.weight) } else { 0 };
             differs |= self.show(at, show, Some((cluster_weight, local_weight)));
             at = row.next_in_port;
@@ -264,7 +274,11 @@ impl Cluster<'_> {
     }
 
     /// The weights of a set, in order of address.
-    fn weights(&self, first: EndpointId, is_in: impl Fn(Facts) -> bool + Clone) -> impl Iterator<Item = u16> + Clone {
+    fn weights(
+        &self,
+        first: EndpointId,
+        is_in: impl Fn(Facts) -> bool + Clone,
+    ) -> impl Iterator<Item = u16> + Clone {
         let mut at = first;
         core::iter::from_fn(move || {
             while at.is_some() {
@@ -390,7 +404,9 @@ impl Cluster<'_> {
             let row = *self.endpoints.at(at);
             if row.shows(shows::OF_NODE) {
                 let weight = weight::node(row.sum().into());
-                let given = scale.as_mut().map_or(weight, |scale| if row.count() > 0 { scale.give(weight) } else { 0 });
+                let given = scale
+                    .as_mut()
+                    .map_or(weight, |scale| if row.count() > 0 { scale.give(weight) } else { 0 });
                 self.endpoints.at_mut(at).weight = weight;
                 let in_cluster = row.count() > 0 && row.counted.has(Facts::READY);
                 let in_local = row.count() > 0 && row.counted.has(Facts::LOCAL);
@@ -398,7 +414,8 @@ impl Cluster<'_> {
                     Shown::default()
                 } else {
                     Shown {
-                        bits: if in_cluster { shows::IN_CLUSTER } else { 0 } | if in_local { shows::IN_LOCAL } else { 0 },
+                        bits: if in_cluster { shows::IN_CLUSTER } else { 0 }
+                            | if in_local { shows::IN_LOCAL } else { 0 },
                         cluster_weight: if in_cluster { given } else { 0 },
                         local_weight: if in_local { given } else { 0 },
                         place: row.place,
@@ -430,7 +447,14 @@ impl Cluster<'_> {
     }
 
     /// Counts an endpoint with its node, if flows can be sent there: known, ready, not cordoned, wanted, with an address.
-    fn add_to_node(&mut self, port: PortId, at: EndpointId, in_cluster: bool, in_local: bool, maintenance: bool) {
+    fn add_to_node(
+        &mut self,
+        port: PortId,
+        at: EndpointId,
+        in_cluster: bool,
+        in_local: bool,
+        maintenance: bool,
+    ) {
         let weight = self.weigh(at, maintenance);
         let speaker = self.speaker(at).unwrap_or(at);
         let node_id = self.places.at(self.endpoints.at(speaker).place).node;
@@ -444,10 +468,7 @@ impl Cluster<'_> {
         }
         let key = self.endpoint_key(port, address, number);
         let found = self.endpoints.find(key, |row| {
-            row.port == port
-                && row.number == number
-                && row.address == address
-                && row.shows(shows::OF_NODE)
+            row.port == port && row.number == number && row.address == address && row.shows(shows::OF_NODE)
         });
         let id = found.or_else(|| {
             let row = EndpointRow { address, port, number, shows: shows::OF_NODE, ..EndpointRow::EMPTY };
@@ -466,7 +487,11 @@ impl Cluster<'_> {
         }
         let row = self.endpoints.at_mut(id);
         row.add_to_sum(weight);
-        row.counted = row.counted.with(Facts::PRESENT).with_if(in_cluster, Facts::READY).with_if(in_local, Facts::LOCAL);
+        row.counted = row
+            .counted
+            .with(Facts::PRESENT)
+            .with_if(in_cluster, Facts::READY)
+            .with_if(in_local, Facts::LOCAL);
     }
 
     /// Lets go of touched endpoints that are no news to anybody, and puts the rest in order.
@@ -503,79 +528,13 @@ impl Cluster<'_> {
     fn remove_endpoint_if_unused(&mut self, at: EndpointId) {
         let row = self.endpoints.at(at);
         let used = if row.shows(shows::OF_NODE) { row.count() > 0 } else { row.says.has(Facts::PRESENT) };
-        if used || row.next_twin.is_some() || row.shows & (shows::VISIBLE | shows::TOUCHED | shows::DIRTY) != 0 {
+        if used
+            || row.next_twin.is_some()
+            || row.shows & (shows::VISIBLE | shows::TOUCHED | shows::DIRTY) != 0
+        {
             return;
         }
         self.remove_endpoint(at);
-    }
-
-    /// Brings the VIPs of a port up to date. Whether there is anything to be seen of it.
-    fn settle_vips(&mut self, id: PortId, policies: &Policies, usable: Usable, low: u32) -> bool {
-        let mut differs = false;
-        let mut at = self.ports.at(id).first_vip;
-        while at.is_some() {
-            let next = self.vips.at(at).next_in_port;
-            differs |= self.settle_vip(at, policies, usable, low);
-            at = next;
-        }
-        differs
-    }
-
-    fn settle_vip(&mut self, at: VipId, policies: &Policies, usable: Usable, low: u32) -> bool {
-        let row = *self.vips.at(at);
-        let mut wanted = VipShown::default();
-        let taken = row.is(vip::WANTED) && self.is_taken(at);
-        if row.is(vip::WANTED) && !taken {
-            let service = *self.services.at(self.ports.at(row.port).service);
-            let policy = policies.of(row.kind);
-            let external = row.kind != VipKind::ClusterIp;
-            let local = policy == TrafficPolicy::Local;
-            let state = plan::vip_state(usable, policy);
-            let balancer = row.kind == VipKind::LoadBalancer;
-            wanted = VipShown {
-                flags: [
-                    (true, vip::PUBLISHED),
-                    (local, vip::LOCAL),
-                    (state == VipState::Reject, vip::REJECT),
-                    (state == VipState::Drop, vip::DROP),
-                    (external && !local, vip::MASQUERADE),
-                    (external && local, vip::SHORT_CIRCUIT),
-                ]
-                .into_iter()
-                .fold(0, |bits, (is, flag)| bits | if is { flag } else { 0 }),
-                affinity_seconds: service.affinity_seconds,
-                health_check_node_port: if balancer && local { service.health_check_node_port } else { 0 },
-                ranges: if balancer {
-                    *super::by_family(&service.ranges, row.address.family())
-                } else {
-                    TextId::NONE
-                },
-            };
-        }
-        let shown = VipShown {
-            flags: row.flags & vip::SHOWN,
-            affinity_seconds: row.affinity_seconds,
-            health_check_node_port: row.health_check_node_port,
-            ranges: row.ranges,
-        };
-        let row = self.vips.at_mut(at);
-        row.flags = row.flags & !vip::TAKEN | if taken { vip::TAKEN } else { 0 };
-        if shown == wanted {
-            let gone = row.flags & (vip::WANTED | vip::PUBLISHED) == 0;
-            if gone && !is_after(row.generation, self.acknowledged) {
-                self.remove_vip(at);
-            }
-            return false;
-        }
-        self.texts.retain(wanted.ranges);
-        let row = self.vips.at_mut(at);
-        row.flags = row.flags & !vip::SHOWN | wanted.flags;
-        row.affinity_seconds = wanted.affinity_seconds;
-        row.health_check_node_port = wanted.health_check_node_port;
-        row.ranges = wanted.ranges;
-        row.generation = low;
-        self.texts.release(shown.ranges);
-        true
     }
 }
 
@@ -611,21 +570,6 @@ struct Shown {
 impl Default for Shown {
     fn default() -> Self {
         Self { bits: 0, cluster_weight: 0, local_weight: 0, place: PlaceId::NONE, pod: TextId::NONE }
-    }
-}
-
-/// What is published of a VIP.
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct VipShown {
-    flags: u16,
-    affinity_seconds: u32,
-    health_check_node_port: u16,
-    ranges: TextId,
-}
-
-impl Default for VipShown {
-    fn default() -> Self {
-        Self { flags: 0, affinity_seconds: 0, health_check_node_port: 0, ranges: TextId::NONE }
     }
 }
 

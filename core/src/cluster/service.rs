@@ -1,16 +1,16 @@
 //! Services: ports, VIPs, policies, selectors.
 
 use super::hold::{Need, check_names, check_text};
-use super::rows::{SelectorId, ServiceId, ServiceRow, VipId, VipRow, port, service, vip};
+use super::rows::{SelectorId, ServiceId, ServiceRow, port, service, vip};
+use super::vip::{each_vip, row_is_settled};
 use super::{Applied, Cluster, Kind, family_bit};
-use crate::address::{Address, Family};
+use crate::address::Family;
 use crate::bounds;
-use crate::change::{PortId, VipKind};
+use crate::change::VipKind;
 use crate::error::{Error, Field};
 use crate::limits::Source;
 use crate::object::{Service, ServicePort, ServiceType, TargetPort, TrafficPolicy};
 use crate::reason::Reason;
-use crate::table::Entry as _;
 use crate::text::{Domain, TextId};
 
 const FAMILIES: [Family; 2] = [Family::V4, Family::V6];
@@ -28,14 +28,14 @@ impl Cluster<'_> {
     ///
     /// # Errors
     /// `Invalid`: a name or a list is over its bound, or a port is 0. `Full`. In both cases the last good state
-    /// stays, marked as stale.
+    /// stays, marked as stale, and a relist in progress does not end it.
     pub fn apply_service(&mut self, service: &Service<'_>) -> Result<Applied, Error> {
         let room = check(service).and_then(|()| {
             let most = self.need_service(service, false);
             self.make_room(&most, |cluster| cluster.need_service(service, true))
         });
         if let Err(error) = room {
-            self.mark_stale(service.namespace, service.name);
+            self.mark_stale(Kind::Service, service.namespace, service.name);
             return self.refuse(error);
         }
         let Some(changed) = self.take_service(service) else {
@@ -48,20 +48,15 @@ impl Cluster<'_> {
 
     /// Forgets a Service. Whether there was one.
     pub fn delete_service(&mut self, namespace: &str, name: &str) -> bool {
-        let Some(id) = self.find_service(namespace, name) else { return false };
+        let Some(id) = self.find_service(namespace, name) else {
+            return false;
+        };
         if !self.services.at(id).is(service::KNOWN) {
             return false;
         }
         self.forget_service(id);
         self.counters.deleted = self.counters.deleted.saturating_add(1);
         true
-    }
-
-    /// The last version of this Service could not be used: the last good one stays, and `explain` says so.
-    pub fn mark_stale(&mut self, namespace: &str, name: &str) {
-        if let Some(id) = self.find_service(namespace, name) {
-            self.services.at_mut(id).flags |= service::STALE;
-        }
     }
 
     pub(super) fn forget_service(&mut self, id: ServiceId) {
@@ -157,7 +152,8 @@ impl Cluster<'_> {
     fn take_service(&mut self, object: &Service<'_>) -> Option<bool> {
         let id = self.hold_service(object.namespace, object.name)?;
         let before = *self.services.at(id);
-        let other_proxy = object.proxy_name.unwrap_or("").as_bytes() != self.texts.get(self.settings.proxy_name);
+        let other_proxy =
+            object.proxy_name.unwrap_or("").as_bytes() != self.texts.get(self.settings.proxy_name);
         let external_name = object.kind == ServiceType::ExternalName;
         let mut flags = service::KNOWN;
         for (is, flag) in [
@@ -346,102 +342,6 @@ impl Cluster<'_> {
         ended
     }
 
-    fn find_vip(&self, port: PortId, kind: VipKind, address: Address, number: u16) -> Option<VipId> {
-        let mut at = self.ports.at(port).first_vip;
-        while at.is_some() {
-            let row = self.vips.at(at);
-            if (row.kind, row.address, row.number) == (kind, address, number) {
-                return Some(at);
-            }
-            at = row.next_in_port;
-        }
-        None
-    }
-
-    /// The Service wants this VIP. Whether that is new.
-    fn want_vip(
-        &mut self,
-        port: PortId,
-        kind: VipKind,
-        address: Address,
-        number: u16,
-        protocol: crate::port::Protocol,
-    ) -> Option<bool> {
-        if let Some(id) = self.find_vip(port, kind, address, number) {
-            let row = self.vips.at_mut(id);
-            let new = !row.is(vip::OLD);
-            row.flags = row.flags & !vip::OLD | vip::WANTED;
-            if new {
-                self.reconsider_claims(id);
-            }
-            return Some(new);
-        }
-        let row = VipRow { address, number, kind, protocol, port, flags: vip::WANTED, ..VipRow::EMPTY };
-        let id = self.vips.insert(self.vip_key(address, number, protocol), row)?;
-        let (mut before, mut after) = (VipId::NONE, self.ports.at(port).first_vip);
-        while after.is_some() {
-            let other = self.vips.at(after);
-            if (other.kind, other.address, other.number) > (kind, address, number) {
-                break;
-            }
-            before = after;
-            after = other.next_in_port;
-        }
-        self.vips.at_mut(id).next_in_port = after;
-        if before.is_some() {
-            self.vips.at_mut(before).next_in_port = id;
-        } else {
-            self.ports.at_mut(port).first_vip = id;
-        }
-        self.reconsider_claims(id);
-        Some(true)
-    }
-
-    /// A claim to an address and port came or went: whoever else has one must be looked at.
-    fn reconsider_claims(&mut self, id: VipId) {
-        let row = *self.vips.at(id);
-        let key = self.vip_key(row.address, row.number, row.protocol);
-        let is = |other: &VipRow| {
-            (other.address, other.number, other.protocol) == (row.address, row.number, row.protocol)
-        };
-        let mut at = self.vips.find(key, is);
-        while let Some(other) = at {
-            at = self.vips.find_next(other, is);
-            if other != id {
-                let service = self.ports.at(self.vips.at(other).port).service;
-                self.mark_dirty(service);
-            }
-        }
-    }
-
-    /// Another claim to the same address, port and protocol comes first: of the older Service, else by name.
-    pub(super) fn is_taken(&self, id: VipId) -> bool {
-        let row = self.vips.at(id);
-        let key = self.vip_key(row.address, row.number, row.protocol);
-        let is = |other: &VipRow| {
-            (other.address, other.number, other.protocol) == (row.address, row.number, row.protocol)
-                && other.is(vip::WANTED)
-        };
-        let mut at = self.vips.find(key, is);
-        while let Some(other) = at {
-            if other != id && self.claims_before(other, id) {
-                return true;
-            }
-            at = self.vips.find_next(other, is);
-        }
-        false
-    }
-
-    fn claims_before(&self, a: VipId, b: VipId) -> bool {
-        let claim = |id: VipId| {
-            let row = self.vips.at(id);
-            let port = self.ports.at(row.port);
-            let service = self.services.at(port.service);
-            (service.created, self.texts.get(service.name), self.texts.get(port.name), row.kind)
-        };
-        claim(a) < claim(b)
-    }
-
     /// The selector as numbers of texts, all held; [`TextId::NONE`] for none.
     fn hold_pairs(&mut self, object: &Service<'_>) -> Option<TextId> {
         let mut bytes = [0u8; PAIRS_MAX * 4];
@@ -552,47 +452,12 @@ impl Cluster<'_> {
     }
 }
 
-/// Nobody has to be told that this VIP went.
-const fn row_is_settled(row: &VipRow) -> bool {
-    row.generation == 0
-}
-
 /// The families of its ports: those it states, else those of its addresses, else (headless) both.
 fn families(object: &Service<'_>) -> u8 {
     let stated = object.families.iter().fold(0, |bits, family| bits | family_bit(*family));
-    let addresses = object.cluster_ips.iter().fold(stated, |bits, address| bits | family_bit(address.family()));
+    let addresses =
+        object.cluster_ips.iter().fold(stated, |bits, address| bits | family_bit(address.family()));
     if addresses == 0 { 3 } else { addresses }
-}
-
-/// Each VIP of a port in one family (`kube-proxy`, servicechangetracker and proxier).
-fn each_vip(
-    object: &Service<'_>,
-    port: &ServicePort<'_>,
-    family: Family,
-    settings: &super::Settings,
-    mut each: impl FnMut(VipKind, Address, u16),
-) {
-    for (kind, addresses) in [
-        (VipKind::ClusterIp, object.cluster_ips),
-        (VipKind::ExternalIp, object.external_ips),
-        (VipKind::LoadBalancer, object.ingress_ips),
-    ] {
-        for address in addresses.iter().filter(|address| address.family() == family) {
-            each(kind, *address, port.port);
-        }
-    }
-    if port.node_port == 0 {
-        return;
-    }
-    if settings.node_port_addresses_count == 0 {
-        each(VipKind::NodePort, Address::unspecified(family), port.node_port);
-        return;
-    }
-    for address in settings.node_port_addresses.iter().take(settings.node_port_addresses_count) {
-        if address.family() == family {
-            each(VipKind::NodePort, *address, port.node_port);
-        }
-    }
 }
 
 /// The source ranges of a family, each 17 bytes, in order and each once.
@@ -600,8 +465,13 @@ fn encode_ranges<'b>(object: &Service<'_>, family: Family, bytes: &'b mut [u8; R
     let mut used = 0usize;
     let mut last = None;
     let ours = object.source_ranges.iter().filter(|range| range.address.family() == family);
+    if ours.clone().any(|range| range.length == 0) {
+        return &[]; // Everybody: the same as no restriction.
+    }
     for _ in ours.clone() {
-        let Some(next) = ours.clone().filter(|range| last.is_none_or(|last| **range > last)).min() else { break };
+        let Some(next) = ours.clone().filter(|range| last.is_none_or(|last| **range > last)).min() else {
+            break;
+        };
         last = Some(*next);
         if let Some(slot) = bytes.get_mut(used..).and_then(|rest| rest.first_chunk_mut::<17>()) {
             *slot = next.to_bytes();

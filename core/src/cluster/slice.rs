@@ -3,7 +3,7 @@
 use super::endpoint::{Owner, Said};
 use super::hold::{Need, check_counts, check_names, check_text};
 use super::rows::{EndpointId, PlaceId, SliceId, shows};
-use super::{Applied, Cluster, family_bit};
+use super::{Applied, Cluster, Kind, family_bit};
 use crate::bounds;
 use crate::error::{Error, Field};
 use crate::object::{Endpoint, EndpointSlice};
@@ -25,9 +25,11 @@ impl Cluster<'_> {
     /// skipped and counted. Costs the same however large the cluster is; grows with the slice.
     ///
     /// # Errors
-    /// `Invalid`: a name or a list is over its bound. `Full`: nothing has changed.
+    /// `Invalid`: a name or a list is over its bound. `Full`. In both cases the last good state stays,
+    /// its Service is marked as stale, and a relist in progress does not end it.
     pub fn apply_slice(&mut self, slice: &EndpointSlice<'_>) -> Result<Applied, Error> {
         if let Err(error) = check(slice) {
+            self.mark_stale(Kind::Slice, slice.namespace, slice.name);
             return self.refuse(error);
         }
         if let Some(reason) = self.ignores(slice) {
@@ -37,6 +39,7 @@ impl Cluster<'_> {
         }
         let most = self.need_slice(slice, false);
         if let Err(error) = self.make_room(&most, |cluster| cluster.need_slice(slice, true)) {
+            self.mark_stale(Kind::Slice, slice.namespace, slice.name);
             return self.refuse(error);
         }
         let Some(changed) = self.take_slice(slice) else {
@@ -49,13 +52,26 @@ impl Cluster<'_> {
 
     /// Forgets an EndpointSlice. Whether there was one.
     pub fn delete_slice(&mut self, namespace: &str, name: &str) -> bool {
-        let Some(id) = self.find_slice(namespace, name) else { return false };
+        let Some(id) = self.find_slice(namespace, name) else {
+            return false;
+        };
         self.forget_slice(id);
         self.counters.deleted = self.counters.deleted.saturating_add(1);
         true
     }
 
+    /// Its last version is good again, or gone.
+    fn refresh_slice(&mut self, id: SliceId) {
+        let row = self.slices.at_mut(id);
+        if row.stale {
+            row.stale = false;
+            let service = self.services.at_mut(row.service);
+            service.stale_slices = service.stale_slices.saturating_sub(1);
+        }
+    }
+
     pub(super) fn forget_slice(&mut self, id: SliceId) {
+        self.refresh_slice(id);
         self.empty_slice(id);
         let row = *self.slices.at(id);
         let service = self.services.at_mut(row.service);
@@ -162,6 +178,7 @@ impl Cluster<'_> {
         let service = self.hold_service(slice.namespace, slice.service)?;
         let (id, new) = self.hold_slice(slice.namespace, slice.name)?;
         let mut changed = new;
+        self.refresh_slice(id);
         let row = *self.slices.at(id);
         if !new && (row.service != service || row.family != family) {
             self.empty_slice(id);
@@ -174,7 +191,7 @@ impl Cluster<'_> {
             let now = self.services.at_mut(service);
             now.slices = now.slices.saturating_add(1);
         }
-        let seen = self.relist_of(super::Kind::Slice);
+        let seen = self.relist_of(Kind::Slice);
         let row = self.slices.at_mut(id);
         row.service = service;
         row.family = family;
@@ -191,7 +208,8 @@ impl Cluster<'_> {
             }
             let port_id = self.hold_port(service, port.name, port.protocol, family)?;
             // The first slice of a port, as most are, can only meet itself: looking is dearer than comparing.
-            let first = slice.endpoints.len() <= COMPARED_MAX && self.ports.at(port_id).first_endpoint.is_none();
+            let first =
+                slice.endpoints.len() <= COMPARED_MAX && self.ports.at(port_id).first_endpoint.is_none();
             for (endpoint, before) in slice.endpoints.iter().zip(0..slice.endpoints.len()) {
                 let said = self.said(endpoint, port_id, port.port, slice.weight)?;
                 let mut earlier = slice.endpoints.iter().take(before);
@@ -253,7 +271,8 @@ impl Cluster<'_> {
             self.texts.intern(encode_hints(endpoint, &mut bytes))?
         };
         let pod = if self.settings.keep_pods && !endpoint.pod.name.is_empty() {
-            self.texts.intern_parts(Domain::Plain, &[endpoint.pod.uid.as_bytes(), endpoint.pod.name.as_bytes()])?
+            self.texts
+                .intern_parts(Domain::Plain, &[endpoint.pod.uid.as_bytes(), endpoint.pod.name.as_bytes()])?
         } else {
             TextId::NONE
         };

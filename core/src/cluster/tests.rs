@@ -1,7 +1,9 @@
 use super::*;
 use crate::change::{Change, VipState};
 use crate::limits::Limits;
-use crate::object::{Conditions, Endpoint, EndpointSlice, Pod, PodRef, Service, ServicePort, SlicePort, TrafficPolicy};
+use crate::object::{
+    Conditions, Endpoint, EndpointSlice, Pod, PodRef, Service, ServicePort, SlicePort, TrafficPolicy,
+};
 use crate::port::Protocol;
 use crate::storage::HeapStorage;
 use crate::time::Timestamp;
@@ -30,7 +32,12 @@ fn web() -> Service<'static> {
 }
 
 fn ready(last: u8) -> Endpoint<'static> {
-    Endpoint { address: Address::v4([192, 0, 2, last]), node: "node-a", zone: "zone-1", ..Endpoint::default() }
+    Endpoint {
+        address: Address::v4([192, 0, 2, last]),
+        node: "node-a",
+        zone: "zone-1",
+        ..Endpoint::default()
+    }
 }
 
 const GONE: Conditions = Conditions { ready: false, serving: false, terminating: true };
@@ -69,7 +76,13 @@ impl Mirror {
                 }
                 Change::Backend(backend) => {
                     let key = format!("{}:{}", backend.address, backend.number);
-                    let value = format!("{} {:?} {:?} {}", backend.state.text(), backend.cluster_weight, backend.local_weight, backend.node());
+                    let value = format!(
+                        "{} {:?} {:?} {}",
+                        backend.state.text(),
+                        backend.cluster_weight,
+                        backend.local_weight,
+                        backend.node()
+                    );
                     self.backends.insert(key.clone(), value.clone());
                     format!("+{key} {value}")
                 }
@@ -241,7 +254,8 @@ fn scaled_weights_have_an_exact_sum() {
         cluster.seal(T0);
         let mut mirror = Mirror::default();
         mirror.pull(cluster, cursor);
-        let weights: Vec<&str> = mirror.backends.values().map(|value| value.split(' ').nth(1).unwrap()).collect();
+        let weights: Vec<&str> =
+            mirror.backends.values().map(|value| value.split(' ').nth(1).unwrap()).collect();
         assert_eq!(weights, ["Some(334)", "Some(333)", "Some(333)"]);
     });
 }
@@ -268,7 +282,7 @@ fn an_external_address_under_the_local_policy_drops_where_nothing_is_local() {
         }
         assert_eq!(
             states,
-            [("ClusterIP", VipState::Serve, 0, false), ("LoadBalancer", VipState::Drop, 30_000, true)]
+            [("ClusterIP", VipState::Serve, 30_000, false), ("LoadBalancer", VipState::Drop, 30_000, true)]
         );
     });
 }
@@ -328,7 +342,9 @@ fn pods_stand_behind_the_services_that_select_them() {
         cluster.apply_service(&Service { selector: &[Label { key: "app", value: "web" }], ..web() }).unwrap();
         cluster.seal(T0);
         assert_eq!(mirror.pull(cluster, cursor), ["+vip 10.96.0.10:80 reject ClusterIP", "end shop/web"]);
-        cluster.apply_node(&Node { name: "node-a", zone: "zone-1", ready: true, weight: 100, ..Node::default() }).unwrap();
+        cluster
+            .apply_node(&Node { name: "node-a", zone: "zone-1", ready: true, weight: 100, ..Node::default() })
+            .unwrap();
         cluster.seal(T0);
         assert_eq!(mirror.pull(cluster, cursor)[1], "+192.0.2.1:8080 ready Some(100) None node-a");
         cluster.apply_pod(&Pod { labels: &[Label { key: "app", value: "api" }], ..pod }).unwrap();
@@ -398,7 +414,13 @@ fn nodes_as_backends_weigh_the_count_of_their_endpoints() {
         for (name, last) in [("node-a", 1), ("node-b", 2), ("node-c", 3)] {
             let addresses = [Address::v4([198, 51, 100, last])];
             cluster
-                .apply_node(&Node { name, ready: true, weight: 100, addresses: &addresses, ..Node::default() })
+                .apply_node(&Node {
+                    name,
+                    ready: true,
+                    weight: 100,
+                    addresses: &addresses,
+                    ..Node::default()
+                })
                 .unwrap();
         }
         cluster.apply_service(&web()).unwrap();
@@ -421,7 +443,8 @@ fn nodes_as_backends_weigh_the_count_of_their_endpoints() {
 fn udp_flows_to_what_no_longer_serves_are_to_be_flushed() {
     on_node_a(|cluster, cursor| {
         let mut mirror = Mirror::default();
-        let ports = [ServicePort { name: "dns", protocol: Protocol::Udp, port: 53, ..ServicePort::default() }];
+        let ports =
+            [ServicePort { name: "dns", protocol: Protocol::Udp, port: 53, ..ServicePort::default() }];
         cluster.apply_service(&Service { ports: &ports, ..web() }).unwrap();
         let ports = [SlicePort { name: "dns", protocol: Protocol::Udp, port: 53 }];
         let both = [ready(1), ready(2)];
@@ -432,7 +455,12 @@ fn udp_flows_to_what_no_longer_serves_are_to_be_flushed() {
         cluster.seal(T0);
         assert_eq!(
             mirror.pull(cluster, cursor),
-            ["+vip 10.96.0.10:53 reject ClusterIP", "-192.0.2.1:53 flush", "-192.0.2.2:53 flush", "end shop/web"]
+            [
+                "+vip 10.96.0.10:53 reject ClusterIP",
+                "-192.0.2.1:53 flush",
+                "-192.0.2.2:53 flush",
+                "end shop/web"
+            ]
         );
     });
 }
@@ -449,15 +477,81 @@ fn one_sample_for_each_cause_after_the_acknowledgement() {
         apply(cluster, 900, 1);
         cluster.seal(T0);
         let mut samples = Vec::new();
-        cluster.ack(cursor, 1, Timestamp::from_nanos(5_000), |sample| samples.push(sample.latency_ns)).unwrap();
+        cluster
+            .ack(cursor, 1, Timestamp::from_nanos(5_000), |sample| samples.push(sample.latency_ns))
+            .unwrap();
         apply(cluster, 2_000, 2);
         apply(cluster, 2_000, 3);
         cluster.seal(T0);
         apply(cluster, 2_500, 4);
         cluster.seal(T0);
-        cluster.ack(cursor, 2, Timestamp::from_nanos(5_000), |sample| samples.push(sample.latency_ns)).unwrap();
+        cluster
+            .ack(cursor, 2, Timestamp::from_nanos(5_000), |sample| samples.push(sample.latency_ns))
+            .unwrap();
         assert_eq!(samples, [3_000]);
-        cluster.ack(cursor, 3, Timestamp::from_nanos(6_000), |sample| samples.push(sample.latency_ns)).unwrap();
+        cluster
+            .ack(cursor, 3, Timestamp::from_nanos(6_000), |sample| samples.push(sample.latency_ns))
+            .unwrap();
         assert_eq!(samples, [3_000, 3_500]);
+    });
+}
+
+#[test]
+fn what_a_relist_lists_and_cannot_be_used_stays_as_it_was() {
+    on_node_a(|cluster, cursor| {
+        cluster.apply_service(&web()).unwrap();
+        cluster.apply_slice(&slice("web-1", &[ready(1)])).unwrap();
+        cluster.seal(T0);
+        Mirror::default().pull(cluster, cursor);
+        cluster.relist_begin(Kind::Service);
+        let refused = Service { ports: &[ServicePort { port: 0, ..HTTP }], ..web() };
+        assert_eq!(cluster.apply_service(&refused), Err(Error::Invalid(Field::Port)));
+        assert_eq!(cluster.relist_end(Kind::Service), 0);
+        cluster.relist_begin(Kind::Slice);
+        assert!(cluster.mark_stale(Kind::Slice, "shop", "web-1"));
+        assert_eq!(cluster.relist_end(Kind::Slice), 0);
+        assert_eq!(cluster.seal(T0), Sealed::Unchanged(1));
+        assert!(cluster.service("shop", "web").unwrap().stale);
+        cluster.apply_service(&web()).unwrap();
+        assert!(cluster.service("shop", "web").unwrap().stale);
+        cluster.apply_slice(&slice("web-1", &[ready(1)])).unwrap();
+        assert!(!cluster.service("shop", "web").unwrap().stale);
+    });
+}
+
+#[test]
+fn of_an_address_that_stands_twice_in_one_slice_the_later_counts_unless_it_terminates() {
+    on_node_a(|cluster, cursor| {
+        cluster.apply_service(&web()).unwrap();
+        let unready =
+            Endpoint { conditions: Conditions { ready: false, ..Conditions::default() }, ..ready(1) };
+        cluster.apply_slice(&slice("web-1", &[unready, ready(1)])).unwrap();
+        cluster.seal(T0);
+        let mut mirror = Mirror::default();
+        assert_eq!(mirror.pull(cluster, cursor)[0], "+vip 10.96.0.10:80 serve ClusterIP");
+        let gone = Endpoint { conditions: GONE, ..ready(1) };
+        cluster.apply_slice(&slice("web-1", &[ready(1), gone])).unwrap();
+        assert_eq!(cluster.seal(T0), Sealed::Unchanged(1));
+        cluster.apply_slice(&slice("web-1", &[ready(1), unready])).unwrap();
+        cluster.seal(T0);
+        assert_eq!(mirror.pull(cluster, cursor)[0], "+vip 10.96.0.10:80 reject ClusterIP");
+    });
+}
+
+#[test]
+fn asked_again_without_an_acknowledgement_it_begins_anew() {
+    on_node_a(|cluster, cursor| {
+        cluster.apply_service(&web()).unwrap();
+        cluster.seal(T0);
+        let count = |cluster: &mut Cluster<'_>| {
+            let mut count = 0;
+            while cluster.next(cursor).unwrap().is_some() {
+                count += 1;
+            }
+            count
+        };
+        assert_eq!((count(cluster), count(cluster)), (2, 2));
+        cluster.ack(cursor, 1, T0, |_| {}).unwrap();
+        assert_eq!(count(cluster), 0);
     });
 }

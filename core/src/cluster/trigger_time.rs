@@ -55,7 +55,12 @@ impl Cluster<'_> {
     }
 
     /// The dataplane has everything up to this generation: one sample for each cause, oldest generation last.
-    pub(super) fn release_triggers(&mut self, generation: u64, now: Timestamp, mut each: impl FnMut(Sample<'_>)) {
+    pub(super) fn release_triggers(
+        &mut self,
+        generation: u64,
+        now: Timestamp,
+        mut each: impl FnMut(Sample<'_>),
+    ) {
         let mut at = self.sealed_triggers;
         let (mut kept_first, mut kept_last) = (TriggerId::NONE, TriggerId::NONE);
         while at.is_some() {

@@ -109,7 +109,7 @@ fn step(cluster: &mut Cluster<'_>, cursors: &mut [Option<CursorId>; 3], input: &
         }
         12 => cluster.relist_begin(kind(input)),
         13 => sum.add(u64::from(cluster.relist_end(kind(input)))),
-        14 => cluster.mark_stale(input.name(), input.name()),
+        14 => drop(cluster.mark_stale(Kind::Slice, input.name(), input.name())),
         15 => {
             sum.sealed(cluster.seal(input.time()));
         }

@@ -487,7 +487,6 @@ impl<'w> World<'w> {
                 continue;
             }
             let takes_flows = cluster_weight.unwrap_or(0) > 0 || local_weight.unwrap_or(0) > 0;
-            if !takes_flows { continue; } // TEMPORARY
             backends.push(BackendRow {
                 port: port.name.clone(),
                 at: Socket { address, number: port.number },

@@ -134,9 +134,7 @@ impl<'s> Teller<'s> {
                 let mut listed = BTreeSet::new();
                 for object in objects {
                     // What was refused keeps its last good state: it was listed.
-                    let b = self.wanted; self.wanted = None; // TEMPORARY
                     self.apply(cluster, object)?;
-                    if self.wanted.is_none() { listed.insert(key(object)); } else { self.wanted = self.wanted.or(b); continue; }
                     listed.insert(key(object));
                 }
                 cluster.relist_end(*kind);
@@ -175,8 +173,6 @@ impl<'s> Teller<'s> {
             Err(Refused::Undecodable(why)) => Err(format!("undecodable: {why}")),
             Err(Refused::ByCluster(error)) => {
                 if cluster.counters().cursors_stale != left_behind {
-                    return Ok(()); // TEMPORARY
-                    #[allow(unreachable_code)]
                     return Err("a refused object left a consumer behind".to_owned());
                 }
                 // A Service that was refused says so, and is as it was.
@@ -236,7 +232,7 @@ impl<'s> Teller<'s> {
             Ok((lines, true)) => {
                 compare("what a consumer holds", &self.sealed, &consumer.mirror.lines())?;
                 // Nothing is told twice to who has acknowledged the generation before this one.
-                if count.is_none() && consumer.acknowledged + 1 >= generation && consumer.pulled + 1 >= generation {
+                if count.is_none() && consumer.acknowledged == consumer.pulled && consumer.pulled + 1 >= generation {
                     let known: BTreeSet<String> = held.lines().into_iter().collect();
                     if let Some(line) = lines.iter().find(|line| known.contains(*line)) {
                         return Err(format!("told again, though nothing changed: {line}"));

@@ -35,6 +35,8 @@ pub(crate) struct PortFacts {
     pub(crate) local: Set,
     pub(crate) all_reachable: BTreeSet<String>,
     pub(crate) vips: BTreeSet<VipFacts>,
+    /// Where the health of this node is asked; 0 for nowhere.
+    pub(crate) health_check_node_port: u16,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -46,7 +48,6 @@ pub(crate) struct VipFacts {
     pub(crate) policy: &'static str,
     pub(crate) state: &'static str,
     pub(crate) affinity_seconds: u32,
-    pub(crate) health_check_node_port: u16,
     pub(crate) masquerade: bool,
     pub(crate) short_circuit: bool,
     pub(crate) source_ranges: BTreeSet<String>,
@@ -156,7 +157,7 @@ fn first_difference(a: &PortFacts, b: &PortFacts) -> (&'static str, serde_json::
             })*
         };
     }
-    look!(uses_cluster, uses_local, has_any_endpoints, cluster, local, all_reachable);
+    look!(uses_cluster, uses_local, has_any_endpoints, cluster, local, all_reachable, health_check_node_port);
     let only = |x: &PortFacts, y: &PortFacts| -> Vec<VipFacts> { x.vips.difference(&y.vips).cloned().collect() };
     ("vips", json(&only(a, b)), json(&only(b, a)))
 }

@@ -77,6 +77,7 @@ fn view(cluster: &Cluster<'_>, mirror: &Mirror) -> Result<View> {
     let mut view = View::new();
     for vip in mirror.vips() {
         let facts = view.entry(key(&vip.port)).or_insert_with(PortFacts::default);
+        facts.health_check_node_port = facts.health_check_node_port.max(vip.health_check_node_port);
         facts.vips.insert(VipFacts {
             kind: word(&vip.kind),
             address: vip.at.address.to_string(),
@@ -84,7 +85,6 @@ fn view(cluster: &Cluster<'_>, mirror: &Mirror) -> Result<View> {
             policy: word(&vip.policy),
             state: word(&vip.state),
             affinity_seconds: vip.affinity_seconds,
-            health_check_node_port: vip.health_check_node_port,
             masquerade: vip.masquerade,
             short_circuit: vip.short_circuit,
             source_ranges: vip.source_ranges.iter().cloned().collect(),

@@ -73,7 +73,7 @@ fn drop_parts(best: &mut Document, differs: &mut impl FnMut(&Document) -> bool) 
 }
 
 /// Without these an object is no longer one that an API server would hold, and differences mean nothing.
-const KEPT: [&str; 19] = [
+const KEPT: [&str; 18] = [
     "addressType",
     "addresses",
     "apiVersion",
@@ -89,7 +89,6 @@ const KEPT: [&str; 19] = [
     "podIP",
     "port",
     "protocol",
-    "selector",
     "spec",
     "type",
     "uid",
@@ -106,7 +105,8 @@ fn collect(value: &Value, path: &mut Vec<Step>, paths: &mut Vec<Vec<Step>>) {
     };
     match value {
         Value::Object(members) => {
-            for (key, part) in members {
+            // Less of a selector would select more.
+            for (key, part) in members.iter().filter(|(key, _)| *key != "selector") {
                 visit(Step::Key(key.clone()), part, !KEPT.contains(&key.as_str()));
             }
         }

@@ -114,7 +114,6 @@ impl PortView {
                 policy: if local { "Local" } else { "Cluster" },
                 state: state(self.has_any_endpoints, used.as_ref()),
                 affinity_seconds: if self.session_affinity == "ClientIP" { self.sticky_max_age_seconds } else { 0 },
-                health_check_node_port: self.health_check_node_port,
                 masquerade: external && !local,
                 short_circuit: external && local,
                 source_ranges: match kind {
@@ -142,6 +141,7 @@ impl PortView {
             local: self.local,
             all_reachable: self.all_reachable,
             vips,
+            health_check_node_port: self.health_check_node_port,
         }
     }
 }
