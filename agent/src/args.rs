@@ -11,7 +11,7 @@ use std::path::PathBuf;
 
 /// Kubernetes endpoints for load balancers: which VIPs a node must serve, with which backends and weights.
 #[derive(Debug, Parser)]
-#[command(name = "evenkeel", version, max_term_width = 100, after_help = EXAMPLES)]
+#[command(name = "evenkeel", version, after_help = EXAMPLES)]
 pub struct Cli {
     /// What to do.
     #[command(subcommand)]
@@ -27,8 +27,20 @@ Examples:
   evenkeel explain shop/web:http --files examples/manifests --node node-a
   evenkeel diff --from before.yaml --to after.yaml --node node-a
 
-Settings also come from the environment (EVENKEEL_NODE for --node) and from a file (--config);
+Each option can also be set in the environment (EVENKEEL_NODE for --node) and in a file (--config);
 a flag goes before the environment, the environment before the file.";
+
+impl Cli {
+    /// Reads the command line; ends the program with advice if it cannot be meant.
+    #[must_use]
+    pub fn read() -> Self {
+        use clap::{CommandFactory, FromArgMatches};
+        // One rule at the end says what a line at each option would.
+        let command =
+            Self::command().mut_subcommands(|command| command.mut_args(|option| option.hide_env(true)));
+        Self::from_arg_matches(&command.get_matches()).unwrap_or_else(|error| error.exit())
+    }
+}
 
 /// What to do.
 #[derive(Debug, Subcommand)]
@@ -51,7 +63,7 @@ Examples:
   evenkeel explain web:http --files examples/manifests --node node-a")]
     Explain(Explain),
     /// Say what a dataplane would have to do to come from one state to another
-    #[command(after_help = "\
+    #[command(mut_arg("files", |files| files.hide(true)), mut_arg("replay", |replay| replay.hide(true)), after_help = "\
 Exit code, as with diff(1): 0 if nothing differs for this node, 1 if something does, 2 on trouble.")]
     Diff(Diff),
 }
@@ -60,8 +72,6 @@ Exit code, as with diff(1): 0 if nothing differs for this node, 1 if something d
 #[derive(Debug, Args)]
 #[allow(missing_docs, reason = "each is a group of options")]
 pub struct View {
-    #[command(flatten)]
-    pub input: Input,
     #[command(flatten)]
     pub options: Options,
     /// Exit with 1 if anything was wrong in the input
@@ -74,14 +84,12 @@ pub struct View {
 #[allow(missing_docs, reason = "each is a group of options")]
 pub struct Run {
     #[command(flatten)]
-    pub input: Input,
-    #[command(flatten)]
     pub options: Options,
     /// Play a recording this many times faster than it was recorded, or as fast as it can be read
-    #[arg(long, value_name = "FACTOR|max", default_value = "max", requires = "replay")]
+    #[arg(long, value_name = "FACTOR|max", default_value = "max")]
     pub speed: Speed,
     /// Play a recording one event at a time, at each press of Enter
-    #[arg(long, requires = "replay", conflicts_with = "speed")]
+    #[arg(long, conflicts_with = "speed")]
     pub step: bool,
 }
 
@@ -92,8 +100,6 @@ pub struct Explain {
     /// The Service, and the name or number of one of its ports if only that is meant
     #[arg(value_name = "[NAMESPACE/]SERVICE[:PORT]")]
     pub service: String,
-    #[command(flatten)]
-    pub input: Input,
     #[command(flatten)]
     pub options: Options,
 }
@@ -116,15 +122,24 @@ pub struct Diff {
 }
 
 /// Where objects come from.
-#[derive(Clone, Debug, Args)]
-#[group(required = true, multiple = false)]
-pub struct Input {
-    /// Files or folders of Kubernetes objects in YAML or JSON; - is standard input
-    #[arg(long, value_name = "PATH", num_args = 1.., env = "EVENKEEL_FILES", value_delimiter = ',')]
-    pub files: Option<Vec<PathBuf>>,
-    /// A recording of watch events; - is standard input
-    #[arg(long, value_name = "FILE", env = "EVENKEEL_REPLAY")]
-    pub replay: Option<PathBuf>,
+#[derive(Clone, Debug)]
+pub enum Input {
+    /// Files and folders.
+    Files(Vec<PathBuf>),
+    /// A recording.
+    Recording(PathBuf),
+}
+
+impl Input {
+    /// Standard input is part of it: it can be read once only.
+    #[must_use]
+    pub fn reads_stdin(&self) -> bool {
+        let paths = match self {
+            Self::Files(paths) => paths.as_slice(),
+            Self::Recording(path) => std::slice::from_ref(path),
+        };
+        paths.iter().any(|path| path.as_os_str() == crate::source::files::STDIN)
+    }
 }
 
 macro_rules! options {
@@ -133,11 +148,11 @@ macro_rules! options {
         #[derive(Clone, Debug, Default, Args, Deserialize)]
         #[serde(default, rename_all = "kebab-case", deny_unknown_fields)]
         pub struct Options {
+            $($(#[$meta])* pub $name: Option<$type>,)*
             /// A file of settings in YAML, with the names of the flags as keys
             #[arg(long, value_name = "FILE", env = "EVENKEEL_CONFIG")]
             #[serde(skip)]
             pub config: Option<PathBuf>,
-            $($(#[$meta])* pub $name: Option<$type>,)*
         }
 
         impl Options {
@@ -151,6 +166,12 @@ macro_rules! options {
 }
 
 options! {
+    /// Files or folders of Kubernetes objects in YAML or JSON; - is standard input
+    #[arg(long, value_name = "PATH", num_args = 1.., value_delimiter = ',', env = "EVENKEEL_FILES")]
+    files: Vec<PathBuf>,
+    /// A recording of watch events instead of files; - is standard input
+    #[arg(long, value_name = "FILE", env = "EVENKEEL_REPLAY")]
+    replay: PathBuf,
     /// The node that the view is for; without it NODE_NAME from the environment, else the name of this host
     #[arg(long, value_name = "NAME", env = "EVENKEEL_NODE")]
     node: String,
@@ -259,6 +280,19 @@ impl Options {
             }
         }
         (limits, chosen)
+    }
+
+    /// Where objects come from. A recording goes before files, so that one can be played in a place that is set up
+    /// for files.
+    ///
+    /// # Errors
+    /// Nobody says.
+    pub fn input(&self) -> anyhow::Result<Input> {
+        match (&self.replay, &self.files) {
+            (Some(recording), _) => Ok(Input::Recording(recording.clone())),
+            (None, Some(files)) if !files.is_empty() => Ok(Input::Files(files.clone())),
+            _ => anyhow::bail!("where do the objects come from? --files PATH... or --replay FILE says it"),
+        }
     }
 
     /// Where endpoints come from.
@@ -398,8 +432,8 @@ mod tests {
 
     #[test]
     fn the_file_has_the_names_of_the_flags_and_no_others() {
-        let options: Options = crate::decode::from_yaml("node: node-a\nweight-range: 256\nendpoints: pods\n")
-            .expect("settings");
+        let options: Options =
+            crate::decode::from_yaml("node: node-a\nweight-range: 256\nendpoints: pods\n").expect("settings");
         assert_eq!(options.endpoints, Some(Endpoints::Pods));
         assert!(crate::decode::from_yaml::<Options>("nodes: node-a\n").is_err());
     }

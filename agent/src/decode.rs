@@ -13,7 +13,7 @@
 //! | an endpoint, external or ingress address with a zone (`fe80::1%eth0`), or that is none | that address is left out, and noted |
 //! | an endpoint or Pod address that is unspecified, loopback, link-local or multicast | that address is left out, and noted: Kubernetes refuses these in Endpoints |
 //! | an endpoint address of another family than its slice | that endpoint is left out, and noted |
-//! | a slice port without a number, or 0 | kept as 0: core skips it, as kube-proxy does |
+//! | a slice port without a number or a name | left out, as kube-proxy does; the missing name is noted, since an API server would have set `""` |
 //! | `clusterIP` empty or `None` | the Service has no VIP |
 //! | an annotation that cannot be meant | ignored, and noted |
 //! | no `namespace` | `default`, as with kubectl |
@@ -236,15 +236,48 @@ impl Refusal {
         Self::new(path, expected)
     }
 
-    /// serde says "invalid type: A, expected B"; people ask the other way round.
-    fn from_serde(path: &serde_path_to_error::Path, message: &str) -> Self {
+    /// A refusal by a reader of text, at the path where it happened.
+    fn from_reader(path: &serde_path_to_error::Path, message: &str) -> Self {
+        // Where a key could not be read, the path ends in a question mark.
         let path = path.to_string();
-        let expected = ["invalid type: ", "invalid value: "]
-            .iter()
-            .find_map(|opening| message.strip_prefix(opening))
-            .and_then(|rest| rest.rsplit_once(", expected "))
-            .map_or_else(|| message.to_owned(), |(found, expected)| format!("expected {expected}, found {found}"));
-        Self { path: if path == "." { String::new() } else { path }, expected, line: None }
+        let path = path.trim_end_matches(['.', '?']);
+        Self::new(path, plain(message))
+    }
+}
+
+/// What a reader of text expected, in words of those who write manifests and not of those who write readers.
+pub(crate) fn plain(message: &str) -> String {
+    let of_type =
+        ["invalid type: ", "invalid value: "].iter().find_map(|opening| message.strip_prefix(opening));
+    if let Some((found, expected)) = of_type.and_then(|rest| rest.rsplit_once(", expected ")) {
+        let expected = match expected {
+            "a sequence" => "a list",
+            "a map" => "a mapping",
+            "a boolean" => "true or false",
+            "a string" => "a text",
+            _ if expected.starts_with("struct ") => "a mapping",
+            other => other,
+        };
+        let found = match found {
+            "map" => "a mapping",
+            "sequence" => "a list",
+            "null" => "nothing",
+            other => other,
+        };
+        return format!("expected {expected}, found {found}");
+    }
+    match message {
+        "invalid boolean" => "expected true or false".to_owned(),
+        "expected sequence start" => "expected a list".to_owned(),
+        "expected mapping start" => "expected a mapping".to_owned(),
+        _ if message.starts_with("budget breached") => {
+            "expected a document that can be meant: with its aliases it is too large".to_owned()
+        }
+        _ => match message.strip_prefix("duplicate mapping key: ").and_then(|rest| rest.split_once(", set "))
+        {
+            Some((key, _)) => format!("expected each key once, found {key} twice"),
+            None => message.to_owned(),
+        },
     }
 }
 
@@ -253,7 +286,7 @@ where
     D: serde::Deserializer<'de, Error = serde_json::Error>,
 {
     let wire: W = serde_path_to_error::deserialize(deserializer)
-        .map_err(|error| Refusal::from_serde(error.path(), &without_position(error.inner())))?;
+        .map_err(|error| Refusal::from_reader(error.path(), &without_position(error.inner())))?;
     wire.check()
 }
 
@@ -266,10 +299,11 @@ fn json<W: Wire>(kind: Kind, text: &str) -> Result<Object, Error> {
             Err(refusal) => refusal,
         },
         Err(error) => {
-            let again = serde_path_to_error::deserialize::<_, W>(&mut serde_json::Deserializer::from_str(text));
+            let again =
+                serde_path_to_error::deserialize::<_, W>(&mut serde_json::Deserializer::from_str(text));
             let mut refusal = match again {
-                Err(error) => Refusal::from_serde(error.path(), &without_position(error.inner())),
-                Ok(_) => Refusal::new("", without_position(&error)),
+                Err(error) => Refusal::from_reader(error.path(), &without_position(error.inner())),
+                Ok(_) => Refusal::new("", plain(&without_position(&error))),
             };
             refusal.line = u64::try_from(error.line()).ok().filter(|line| *line > 0);
             refusal
@@ -285,13 +319,13 @@ fn yaml<W: Wire>(kind: Kind, text: &str) -> Result<Object, Error> {
             Err(refusal) => refusal,
         },
         Err(error) => {
-            let mut refusal = Refusal::new("", yaml_message(&error));
+            let mut refusal = Refusal::new("", plain(&yaml_message(&error)));
             // `with_deserializer` gives back one error type only, hence the way out by a variable.
             let mut found = None;
             let _: Result<(), _> =
                 serde_saphyr::with_deserializer_from_str_with_options(text, yaml_options(), |deserializer| {
                     if let Err(error) = serde_path_to_error::deserialize::<_, W>(deserializer) {
-                        found = Some(Refusal::from_serde(error.path(), &yaml_message(error.inner())));
+                        found = Some(Refusal::from_reader(error.path(), &yaml_message(error.inner())));
                     }
                     Ok(())
                 });
@@ -310,9 +344,15 @@ pub(crate) fn from_yaml<T: DeserializeOwned>(text: &str) -> Result<T, serde_saph
     serde_saphyr::from_str_with_options(text, yaml_options())
 }
 
-/// One document at a time is given, which the parser's own budget suits: it stops alias bombs.
+/// What one object may hold: twice the largest EndpointSlice, of 1,000 endpoints with everything said of each.
+/// It stops documents that grow through their aliases.
+const YAML_NODES_MAX: usize = 100_000;
+
 fn yaml_options() -> serde_saphyr::Options {
-    serde_saphyr::options! { with_snippet: false }
+    serde_saphyr::options! {
+        with_snippet: false,
+        budget: serde_saphyr::budget! { max_nodes: YAML_NODES_MAX },
+    }
 }
 
 /// Without "line 3 column 7: ", which is said once, for the whole file.
@@ -386,9 +426,13 @@ struct NamedMetadata {
 
 /// Why an object was refused.
 #[derive(Clone, Debug)]
-pub struct Error {
+pub struct Error(Box<Refused>);
+
+/// What is seldom needed stands aside, so that what is nearly always good is not carried around it.
+#[derive(Clone, Debug)]
+struct Refused {
     names: Names,
-    other_kind: Option<String>,
+    is_other_kind: bool,
     path: String,
     expected: String,
     line: Option<u64>,
@@ -397,58 +441,60 @@ pub struct Error {
 impl Error {
     fn of(names: Names, refusal: Refusal) -> Self {
         let Refusal { path, expected, line } = refusal;
-        Self { names, other_kind: None, path, expected, line }
+        Self(Box::new(Refused { names, is_other_kind: false, path, expected, line }))
     }
 
     fn other(kind: &str) -> Self {
-        Self {
+        Self(Box::new(Refused {
             names: Names::default(),
-            other_kind: Some(kind.to_owned()),
+            is_other_kind: true,
             path: "kind".to_owned(),
             expected: format!("expected Service, EndpointSlice, Pod or Node, found {kind:?}"),
             line: None,
-        }
+        }))
     }
 
     /// It is not broken, only nothing that is needed here.
     #[must_use]
     pub const fn is_other_kind(&self) -> bool {
-        self.other_kind.is_some()
+        self.0.is_other_kind
     }
 
     /// Kind, namespace and name of the refused object, if they could be read.
     #[must_use]
     pub fn object(&self) -> Option<(Kind, &str, &str)> {
-        Some((self.names.kind?, self.names.namespace.as_str(), self.names.name.as_deref()?))
+        let names = &self.0.names;
+        Some((names.kind?, names.namespace.as_str(), names.name.as_deref()?))
     }
 
     /// The field that was refused, as `spec.ports[0].port`; empty for the whole object.
     #[must_use]
     pub fn path(&self) -> &str {
-        &self.path
+        &self.0.path
     }
 
     /// The line of the text on which reading stopped, the first being 1.
     #[must_use]
     pub const fn line(&self) -> Option<u64> {
-        self.line
+        self.0.line
     }
 }
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(kind) = self.names.kind {
+        let Refused { names, path, expected, .. } = &*self.0;
+        if let Some(kind) = names.kind {
             f.write_str(kind.text())?;
-            if let Some(name) = &self.names.name {
-                let namespace = &self.names.namespace;
-                write!(f, " {namespace}{}{name}", if namespace.is_empty() { "" } else { "/" })?;
+            if let Some(name) = &names.name {
+                let slash = if names.namespace.is_empty() { "" } else { "/" };
+                write!(f, " {}{slash}{name}", names.namespace)?;
             }
             f.write_str(": ")?;
         }
-        if !self.path.is_empty() {
-            write!(f, "{}: ", self.path)?;
+        if !path.is_empty() {
+            write!(f, "{path}: ")?;
         }
-        f.write_str(&self.expected)
+        f.write_str(expected)
     }
 }
 

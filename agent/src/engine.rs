@@ -8,7 +8,7 @@ use evenkeel_core::time::Timestamp;
 use evenkeel_core::{Applied, Cluster, CursorId, Kind, Sample, Sealed};
 use self_cell::MutBorrow;
 use std::collections::BTreeMap;
-use tracing::{debug, info, warn};
+use tracing::{debug, warn};
 
 use crate::decode::{self, Object};
 use crate::source::{Event, Key};
@@ -120,7 +120,7 @@ impl Engine {
     fn apply(&mut self, object: &Object) {
         for note in object.notes() {
             self.counts.noted += 1;
-            info!("{}: {note}", Key::of(object));
+            warn!("{}: {note}", Key::of(object));
         }
         match self.apply_with_room(object) {
             Ok(applied) => {
@@ -144,7 +144,9 @@ impl Engine {
     fn apply_with_room(&mut self, object: &Object) -> Result<Applied, Error> {
         loop {
             match self.change(|cluster| object.apply(cluster)) {
-                Err(Error::Full { limit, needed }) if !self.chosen.contains(&limit) => self.grow(limit, needed)?,
+                Err(Error::Full { limit, needed }) if !self.chosen.contains(&limit) => {
+                    self.grow(limit, needed)?
+                }
                 other => return other,
             }
         }

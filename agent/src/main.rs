@@ -2,9 +2,8 @@
 
 #![forbid(unsafe_code)]
 
-use clap::Parser;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    evenkeel_agent::run::command(evenkeel_agent::args::Cli::parse().command)
+    evenkeel_agent::run::command(evenkeel_agent::args::Cli::read().command)
 }

@@ -10,6 +10,7 @@ use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use tokio::sync::mpsc::{Receiver, channel};
 use tracing::{info, warn};
 
 use crate::args::{self, Command, Input, LogFormat, LogLevel, Options, Output, Speed};
@@ -17,12 +18,11 @@ use crate::decode::{self, Object};
 use crate::engine::{Delivery, Engine};
 use crate::output::explain::Question;
 use crate::output::{explain, json, list, table};
-use crate::source::files::{self, Follower};
+use crate::source::files::{self, Follower, STDIN};
 use crate::source::replay::Recording;
 use crate::source::{Event, Wanted};
 use crate::view::View;
 
-const STDIN: &str = "-";
 /// What `diff` answers when it could not compare.
 const TROUBLE: u8 = 2;
 
@@ -55,8 +55,9 @@ fn is_closed(error: &anyhow::Error) -> bool {
 
 fn view(args: args::View) -> Result<ExitCode> {
     let setup = Setup::new(args.options, LogLevel::Warn)?;
-    let mut engine = setup.engine(&args.input, setup.output() == Output::Wide)?;
-    let loaded = load(&mut engine, &args.input, setup.wanted)?;
+    let input = setup.options.input()?;
+    let mut engine = setup.engine(&input, setup.output() == Output::Wide)?;
+    let loaded = load(&mut engine, &input, setup.wanted)?;
     setup.check_node(&engine);
     let mut out = BufWriter::new(io::stdout().lock());
     match setup.output() {
@@ -90,8 +91,9 @@ fn explain(args: args::Explain) -> Result<ExitCode> {
     if setup.options.output.is_some_and(|output| output != Output::Table) {
         bail!("explain prints for people only: --output table");
     }
-    let mut engine = setup.engine(&args.input, true)?;
-    load(&mut engine, &args.input, setup.wanted)?;
+    let input = setup.options.input()?;
+    let mut engine = setup.engine(&input, true)?;
+    load(&mut engine, &input, setup.wanted)?;
     setup.check_node(&engine);
     let mut out = BufWriter::new(io::stdout().lock());
     let known = engine.read(|cluster| {
@@ -103,8 +105,7 @@ fn explain(args: args::Explain) -> Result<ExitCode> {
 
 fn diff(args: args::Diff) -> Result<ExitCode> {
     let setup = Setup::new(args.options, LogLevel::Warn)?;
-    let to = Input { files: Some(args.to), replay: None };
-    let from = Input { files: Some(args.from), replay: None };
+    let (from, to) = (Input::Files(args.from), Input::Files(args.to));
     let mut engine = setup.engine(&to, false)?;
     let mut unreadable = load(&mut engine, &from, setup.wanted)?.unreadable;
     let (_, mut view) = whole(&mut engine, now());
@@ -122,31 +123,38 @@ fn diff(args: args::Diff) -> Result<ExitCode> {
 
 fn run(args: args::Run) -> Result<ExitCode> {
     let setup = Setup::new(args.options, LogLevel::Info)?;
+    let input = setup.options.input()?;
     let mut view = View::default();
-    let printer = Printer::new(setup.output(), &mut view)?;
-    let engine = setup.engine(&args.input, setup.output() == Output::Wide)?;
-    let mut live = Live { engine, printer, addresses: setup.own_addresses(&args.input)?, node: setup.node.clone() };
-    // One thread: it waits for signals and for the next look at the files.
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build()?;
+    let mut live = Live {
+        printer: Printer::new(setup.output(), &mut view)?,
+        engine: setup.engine(&input, setup.output() == Output::Wide)?,
+        addresses: setup.own_addresses(&input)?,
+        node: setup.node.clone(),
+    };
+    let mut events = match input {
+        Input::Files(paths) => follow(paths, setup.wanted),
+        Input::Recording(path) => play(&path, setup.wanted, args.speed, args.step)?,
+    };
+    // One thread here, which owns the cluster; it hears signals while the source's thread waits for a file.
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
     runtime.block_on(async {
         let stopped = stopped()?;
         tokio::pin!(stopped);
-        let work = async {
-            match (&args.input.files, &args.input.replay) {
-                (_, Some(recording)) => live.play(recording, setup.wanted, args.speed, args.step).await,
-                (files, None) => live.follow(files.as_deref().unwrap_or_default(), setup.wanted).await,
+        loop {
+            let event = tokio::select! {
+                biased;
+                signal = &mut stopped => {
+                    info!("{signal}: ends");
+                    return Ok(ExitCode::SUCCESS);
+                }
+                event = events.recv() => event,
+            };
+            match event {
+                Some(event) => live.take(event?)?,
+                None => return Ok(ExitCode::SUCCESS),
             }
-        };
-        tokio::select! {
-            biased;
-            signal = &mut stopped => {
-                info!("{signal}: ends");
-                Ok(())
-            }
-            result = work => result,
         }
-    })?;
-    Ok(ExitCode::SUCCESS)
+    })
 }
 
 /// Waits for the signals that ask a program to end.
@@ -162,6 +170,64 @@ fn stopped() -> io::Result<impl Future<Output = &'static str>> {
     })
 }
 
+/// How many events a source may be ahead.
+const AHEAD: usize = 64;
+
+/// Follows files in a thread of its own, since reading a file, or standard input, cannot be given up.
+fn follow(paths: Vec<PathBuf>, wanted: Wanted) -> Receiver<io::Result<Event>> {
+    let (sender, receiver) = channel(AHEAD);
+    std::thread::spawn(move || {
+        let mut follower = Follower::new(&paths, wanted);
+        let mut heard = true;
+        while heard {
+            let pause = follower.look(&mut |event| heard &= sender.blocking_send(Ok(event)).is_ok());
+            if !follower.can_change() {
+                return;
+            }
+            std::thread::sleep(pause);
+        }
+    });
+    receiver
+}
+
+/// Plays a recording in a thread of its own.
+fn play(path: &Path, wanted: Wanted, speed: Speed, step: bool) -> Result<Receiver<io::Result<Event>>> {
+    if step && (path.as_os_str() == STDIN || !io::stdin().is_terminal()) {
+        bail!("--step needs a terminal as standard input");
+    }
+    let mut recording = Recording::open(path, wanted).with_context(|| path.display().to_string())?;
+    let (sender, receiver) = channel(AHEAD);
+    std::thread::spawn(move || {
+        loop {
+            let next = match recording.step() {
+                Ok(Some(next)) => next,
+                Ok(None) => return,
+                Err(error) => {
+                    // If nobody listens any more, nobody needs to know.
+                    let _ = sender.blocking_send(Err(error));
+                    return;
+                }
+            };
+            if step {
+                eprint!("{} ", next.text);
+                if io::stdin().read_line(&mut String::new()).unwrap_or_default() == 0 {
+                    return;
+                }
+            } else if let Speed::Factor(factor) = speed {
+                let pause = Duration::from_nanos(next.pause_ns).as_secs_f64() / factor;
+                std::thread::sleep(Duration::try_from_secs_f64(pause).unwrap_or(Duration::MAX));
+            }
+            let seal = step.then_some(Event::Seal(recording.now()));
+            for event in next.events.into_iter().chain(seal) {
+                if sender.blocking_send(Ok(event)).is_err() {
+                    return;
+                }
+            }
+        }
+    });
+    Ok(receiver)
+}
+
 /// What `run` holds.
 struct Live<'v> {
     engine: Engine,
@@ -172,74 +238,29 @@ struct Live<'v> {
 }
 
 impl Live<'_> {
-    async fn follow(&mut self, paths: &[PathBuf], wanted: Wanted) -> Result<()> {
-        let mut follower = Follower::new(paths, wanted);
-        let mut told = false;
-        loop {
-            let mut sealed = None;
-            let pause = follower.look(&mut |event| sealed = self.take(event).or(sealed.take()));
-            if let Some(time) = sealed {
-                self.seal(time)?;
-                if !std::mem::replace(&mut told, true) {
-                    tell_counts(&self.engine);
-                }
-            }
-            if !follower.can_change() {
-                return Ok(());
-            }
-            tokio::time::sleep(pause).await;
-        }
-    }
-
-    async fn play(&mut self, path: &Path, wanted: Wanted, speed: Speed, step: bool) -> Result<()> {
-        let mut recording = Recording::open(path, wanted).with_context(|| path.display().to_string())?;
-        let mut enter = if step { Some(Enter::new(path)?) } else { None };
-        while let Some(next) = recording.step().with_context(|| path.display().to_string())? {
-            match (&mut enter, speed) {
-                (Some(enter), _) => {
-                    eprint!("{} ", next.text);
-                    io::stderr().flush()?;
-                    if !enter.pressed().await {
-                        return Ok(());
-                    }
-                }
-                (None, Speed::Factor(factor)) => {
-                    let pause = Duration::from_nanos(next.pause_ns).as_secs_f64() / factor;
-                    tokio::time::sleep(Duration::try_from_secs_f64(pause).unwrap_or(Duration::MAX)).await;
-                }
-                // Signals are heard between events.
-                (None, Speed::Max) => tokio::task::yield_now().await,
-            }
-            let mut last = None;
-            for event in next.events {
-                if let Some(time) = self.take(event) {
-                    self.seal(time)?;
-                    last = time;
-                }
-            }
-            if enter.is_some() {
-                self.seal(last.or(recording.now()))?;
-            }
-        }
-        tell_counts(&self.engine);
-        Ok(())
-    }
-
-    fn take(&mut self, event: Event) -> Option<Option<Timestamp>> {
+    fn take(&mut self, event: Event) -> Result<()> {
         if let (Event::Apply(Object::Node(node)), Some(addresses)) = (&event, &self.addresses)
             && node.name() == self.node
             && node.addresses() != addresses
         {
-            warn!("the addresses of {} have changed: node ports stay on the old ones until a restart", self.node);
+            warn!(
+                "the addresses of {} have changed: node ports stay on the old ones until a restart",
+                self.node
+            );
             self.addresses = Some(node.addresses().to_vec());
         }
-        self.engine.take(event)
+        match self.engine.take(event) {
+            Some(time) => self.seal(time.unwrap_or_else(now)),
+            None => Ok(()),
+        }
     }
 
-    fn seal(&mut self, time: Option<Timestamp>) -> Result<()> {
-        let now = time.unwrap_or_else(now);
+    fn seal(&mut self, now: Timestamp) -> Result<()> {
         match self.engine.seal(now) {
-            Sealed::Generation(_) => {
+            Sealed::Generation(generation) => {
+                if generation == 1 {
+                    tell_counts(&self.engine);
+                }
                 let mut out = BufWriter::new(io::stdout().lock());
                 self.printer.print(&mut self.engine, now, &mut out, Some(now))?;
             }
@@ -253,33 +274,6 @@ impl Live<'_> {
             }
         }
         Ok(())
-    }
-}
-
-/// Waits for somebody to press Enter.
-struct Enter(tokio::sync::mpsc::Receiver<()>);
-
-impl Enter {
-    fn new(recording: &Path) -> Result<Self> {
-        if recording.as_os_str() == STDIN || !io::stdin().is_terminal() {
-            bail!("--step needs a terminal as standard input");
-        }
-        let (sender, receiver) = tokio::sync::mpsc::channel(1);
-        // A thread, since reading a terminal cannot be given up.
-        std::thread::spawn(move || {
-            let mut line = String::new();
-            while io::stdin().read_line(&mut line).is_ok_and(|read| read > 0) {
-                if sender.blocking_send(()).is_err() {
-                    return;
-                }
-            }
-        });
-        Ok(Self(receiver))
-    }
-
-    /// Not if there is nobody any more.
-    async fn pressed(&mut self) -> bool {
-        self.0.recv().await.is_some()
     }
 }
 
@@ -394,11 +388,10 @@ fn load(engine: &mut Engine, input: &Input, wanted: Wanted) -> Result<Loaded> {
         }
     };
     let mut count = 0;
-    match (&input.files, &input.replay) {
-        (_, Some(path)) => play_all(path, wanted, &mut take)?,
-        (files, None) => {
-            let files = files.as_deref().unwrap_or_default();
-            for unreadable in files::read_once(files, wanted, &mut take) {
+    match input {
+        Input::Recording(path) => play_all(path, wanted, &mut take)?,
+        Input::Files(paths) => {
+            for unreadable in files::read_once(paths, wanted, &mut take) {
                 eprintln!("evenkeel: {}: {}", unreadable.path.display(), unreadable.error);
                 count += 1;
             }
@@ -456,7 +449,8 @@ impl Setup {
         log(options.log_format.unwrap_or_default(), options.log_level.unwrap_or(level));
         let node = node(options.node.as_deref())?;
         let source = options.source();
-        let wanted = Wanted { services: true, slices: source != Source::Pods, pods: source != Source::Slices };
+        let wanted =
+            Wanted { services: true, slices: source != Source::Pods, pods: source != Source::Slices };
         Ok(Self { options, node, wanted })
     }
 
@@ -466,12 +460,15 @@ impl Setup {
 
     fn engine(&self, input: &Input, keep_pods: bool) -> Result<Engine> {
         let node_port_addresses = self.node_port_addresses(input)?;
-        let started = match &input.replay {
-            Some(path) if path.as_os_str() != STDIN => {
-                let recording = Recording::open(path, Wanted::NODES).with_context(|| path.display().to_string())?;
+        let started = match input {
+            Input::Recording(path) if path.as_os_str() != STDIN => {
+                let recording =
+                    Recording::open(path, Wanted::NODES).with_context(|| path.display().to_string())?;
                 recording.begins().unwrap_or(Timestamp::NONE)
             }
-            _ => now(),
+            // A recording on standard input cannot be looked into before it is played.
+            Input::Recording(_) => Timestamp::NONE,
+            Input::Files(_) => now(),
         };
         let config = Config {
             node: &self.node,
@@ -492,7 +489,10 @@ impl Setup {
     fn check_node(&self, engine: &Engine) {
         let nodes = engine.counts().applied.get(Kind::Node.text()).copied().unwrap_or_default();
         if nodes > 0 && !engine.node_seen() {
-            warn!("{:?} is not among the {nodes} Nodes that were read: nothing is local; --node names another", self.node);
+            warn!(
+                "{:?} is not among the {nodes} Nodes that were read: nothing is local; --node names another",
+                self.node
+            );
         }
     }
 
@@ -513,8 +513,10 @@ impl Setup {
         if settings.is_empty() {
             return Ok(Vec::new());
         }
-        let settings: Vec<NodePorts> = settings.iter().map(|text| NodePorts::parse(text)).collect::<Result<_>>()?;
-        let node = if settings.iter().any(NodePorts::asks_node) { own_node(input, &self.node)? } else { None };
+        let settings: Vec<NodePorts> =
+            settings.iter().map(|text| NodePorts::parse(text)).collect::<Result<_>>()?;
+        let node =
+            if settings.iter().any(NodePorts::asks_node) { own_node(input, &self.node)? } else { None };
         let mut addresses: Vec<Address> = Vec::new();
         for setting in settings {
             match setting {
@@ -536,7 +538,10 @@ impl Setup {
         addresses.dedup();
         // None would stand for all of them.
         if addresses.is_empty() {
-            bail!("--nodeport-addresses: no address of node {} matches, as far as its Node object says", self.node);
+            bail!(
+                "--nodeport-addresses: no address of node {} matches, as far as its Node object says",
+                self.node
+            );
         }
         if addresses.len() > 16 {
             bail!("--nodeport-addresses: {} addresses match, at most 16 can be served", addresses.len());
@@ -571,8 +576,7 @@ impl NodePorts {
 
 /// Reads the input once for the own Node alone.
 fn own_node(input: &Input, name: &str) -> Result<Option<decode::Node>> {
-    let reads_stdin = |path: &PathBuf| path.as_os_str() == STDIN;
-    if input.files.iter().flatten().chain(&input.replay).any(reads_stdin) {
+    if input.reads_stdin() {
         bail!(
             "--nodeport-addresses: prefixes need the Node before everything else, and standard input can be read \
              once only; give the addresses in full, as 192.0.2.1/32"
@@ -586,11 +590,11 @@ fn own_node(input: &Input, name: &str) -> Result<Option<decode::Node>> {
             node = Some(found);
         }
     };
-    match (&input.files, &input.replay) {
-        (_, Some(path)) => play_all(path, Wanted::NODES, &mut take)?,
+    match input {
+        Input::Recording(path) => play_all(path, Wanted::NODES, &mut take)?,
         // What cannot be read is said when all of it is read.
-        (files, None) => {
-            files::read_once(files.as_deref().unwrap_or_default(), Wanted::NODES, &mut take);
+        Input::Files(paths) => {
+            files::read_once(paths, Wanted::NODES, &mut take);
         }
     }
     Ok(node)

@@ -72,7 +72,9 @@ impl Backend {
     pub fn weight(&self, policy: TrafficPolicy) -> Option<u16> {
         match (policy, self.state) {
             (TrafficPolicy::Cluster, BackendState::Draining) => Some(self.cluster_weight.unwrap_or(0)),
-            (TrafficPolicy::Local, BackendState::Draining) if self.local => Some(self.local_weight.unwrap_or(0)),
+            (TrafficPolicy::Local, BackendState::Draining) if self.local => {
+                Some(self.local_weight.unwrap_or(0))
+            }
             (TrafficPolicy::Cluster, _) => self.cluster_weight,
             (TrafficPolicy::Local, _) => self.local_weight,
         }
@@ -137,8 +139,8 @@ impl View {
             Change::Backend(backend) => self.name(backend.port().service),
             Change::VipGone(gone) => self.name(gone.port().service),
             Change::BackendGone(gone) => self.name(gone.port().service),
-            Change::ServiceEnd(service) => {
-                let name = self.name(*service);
+            Change::ServiceEnd(end) => {
+                let name = self.name(end.service());
                 if self.services.get(&name).is_some_and(|served| *served == Served::default()) {
                     self.services.remove(&name);
                 }
@@ -163,9 +165,10 @@ impl View {
                 let rows = &mut self.services.entry(name.clone()).or_default().backends;
                 match rows.binary_search_by(|row| row.key().cmp(&backend.key())) {
                     Ok(at) if rows[at] == backend => return None,
-                    Ok(at) => {
-                        Difference::Backend(Some(std::mem::replace(&mut rows[at], backend.clone())), Some(backend))
-                    }
+                    Ok(at) => Difference::Backend(
+                        Some(std::mem::replace(&mut rows[at], backend.clone())),
+                        Some(backend),
+                    ),
                     Err(at) => {
                         rows.insert(at, backend.clone());
                         Difference::Backend(None, Some(backend))

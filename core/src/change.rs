@@ -9,7 +9,7 @@
 
 use crate::address::{Address, Family, Prefix};
 use crate::cluster::Cluster;
-use crate::cluster::rows::PlaceId;
+use crate::cluster::rows::{PlaceId, ServiceId};
 use crate::object::{PodRef, TrafficPolicy};
 use crate::port::Protocol;
 use crate::table::ids;
@@ -27,7 +27,7 @@ pub enum Change<'c> {
     /// A VIP that is no longer served.
     VipGone(VipGone<'c>),
     /// All changes of this Service have been given.
-    ServiceEnd(ServiceName<'c>),
+    ServiceEnd(ServiceEnd<'c>),
 }
 
 /// Namespace and name.
@@ -211,6 +211,21 @@ impl<'c> VipGone<'c> {
     #[must_use]
     pub fn port(&self) -> PortName<'c> {
         self.names.0.port_name(self.id)
+    }
+}
+
+/// The end of a Service's changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ServiceEnd<'c> {
+    pub(crate) names: Names<'c>,
+    pub(crate) id: ServiceId,
+}
+
+impl<'c> ServiceEnd<'c> {
+    /// The Service.
+    #[must_use]
+    pub fn service(&self) -> ServiceName<'c> {
+        self.names.0.service_name(self.id)
     }
 }
 

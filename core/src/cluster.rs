@@ -8,6 +8,7 @@ mod cursor;
 mod endpoint;
 mod explain;
 mod hold;
+mod image;
 mod moving;
 mod node;
 mod pod;

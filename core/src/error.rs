@@ -17,6 +17,11 @@ pub enum Error {
     },
     /// This cursor waited so long that removed rows had to be forgotten: take the whole state anew.
     Stale,
+    /// The memory lent for an answer is too small: call again with this much.
+    TooSmall {
+        /// Bytes with which this call would have had room.
+        needed: usize,
+    },
 }
 
 impl core::fmt::Display for Error {
@@ -26,6 +31,9 @@ impl core::fmt::Display for Error {
             Self::NotFound => f.write_str("not found"),
             Self::Full { limit, needed } => write!(f, "{} is too small: {needed} needed", limit.name()),
             Self::Stale => f.write_str("the cursor was left behind: read the whole state anew"),
+            Self::TooSmall { needed } => {
+                write!(f, "the memory for the answer is too small: {needed} bytes needed")
+            }
         }
     }
 }

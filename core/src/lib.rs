@@ -68,6 +68,7 @@ pub mod object;
 pub mod plan;
 pub mod port;
 pub mod reason;
+pub mod snapshot;
 pub mod storage;
 pub mod table;
 pub mod text;

@@ -68,6 +68,8 @@ pub enum Reason {
     PodNoAddress,
     /// The Pod has no port of the target's name and protocol.
     PodNoPort,
+    /// Endpoints are not read from such objects here.
+    NotASource,
     /// The slice names no Service.
     SliceWithoutService,
     /// The slice holds host names, not addresses.
@@ -143,6 +145,7 @@ impl Reason {
             Self::PodTerminal => ("pod-terminal", "the Pod has ended"),
             Self::PodNoAddress => ("pod-no-address", "the Pod has no address of this family"),
             Self::PodNoPort => ("pod-no-port", "the Pod has no port of the target's name and protocol"),
+            Self::NotASource => ("not-a-source", "endpoints are not read from such objects here"),
             Self::SliceWithoutService => ("slice-without-service", "the slice names no Service"),
             Self::SliceFqdn => ("slice-fqdn", "the slice holds host names, not addresses"),
             Self::SliceHeadless => ("slice-headless", "the slice is of a headless Service"),

@@ -127,20 +127,19 @@ impl<'m> Texts<'m> {
         if row.hash != hash || row.domain != domain {
             return false;
         }
-        let mut text = self.slice(row);
-        let mut first = true;
+        let text = self.slice(row);
+        let mut at = 0usize;
         for part in parts {
-            if !first {
-                let [b'/', rest @ ..] = text else { return false };
-                text = rest;
+            if at > 0 && text.get(at.wrapping_sub(1)) != Some(&b'/') {
+                return false;
             }
-            first = false;
-            match text.split_at_checked(part.len()) {
-                Some((left, right)) if left == *part => text = right,
-                _ => return false,
+            let end = at.saturating_add(part.len());
+            if text.get(at..end) != Some(*part) {
+                return false;
             }
+            at = end.saturating_add(1);
         }
-        text.is_empty()
+        at == text.len().saturating_add(1)
     }
 
     fn slice(&self, row: &TextRow) -> &[u8] {
@@ -157,6 +156,38 @@ impl<'m> Texts<'m> {
     pub fn find_parts(&self, domain: Domain, parts: &[&[u8]]) -> Option<TextId> {
         let hash = self.hash(domain, parts);
         self.rows.find(hash, |row| self.is(row, hash, domain, parts))
+    }
+
+    /// The number of "first/second", or its hash, for [`Texts::insert`]. The same as with parts, which two of them are so
+    /// often that it counts.
+    #[inline]
+    pub fn lookup_pair(&self, domain: Domain, first: &[u8], second: &[u8]) -> Result<TextId, u32> {
+        let hash = upper(hash_bytes(hash_bytes(self.seed ^ domain as u64, first), second));
+        let len = first.len().saturating_add(second.len()).saturating_add(1);
+        let is = |row: &TextRow| {
+            row.hash == hash
+                && row.domain == domain
+                && usize::from(row.split) == first.len()
+                && usize::from(row.len) == len
+                && matches!(
+                    self.slice(row).split_at_checked(first.len()),
+                    Some((left, [b'/', right @ ..])) if left == first && right == second
+                )
+        };
+        self.rows.find(hash, is).ok_or(hash)
+    }
+
+    /// The row that "first/second" names, if it is kept.
+    #[inline]
+    pub fn owner_of_pair<I: Id>(&self, domain: Domain, first: &str, second: &str) -> Option<I> {
+        let id = self.lookup_pair(domain, first.as_bytes(), second.as_bytes()).ok()?;
+        Some(self.owner(id))
+    }
+
+    /// The same with any number of parts.
+    pub fn lookup(&self, domain: Domain, parts: &[&[u8]]) -> Result<TextId, u32> {
+        let hash = self.hash(domain, parts);
+        self.rows.find(hash, |row| self.is(row, hash, domain, parts)).ok_or(hash)
     }
 
     /// The row that "first/second/…" names, if it is kept.
@@ -182,11 +213,17 @@ impl<'m> Texts<'m> {
 
     /// Keeps "first/second/…" once more.
     pub fn intern_parts(&mut self, domain: Domain, parts: &[&[u8]]) -> Option<TextId> {
-        let hash = self.hash(domain, parts);
-        if let Some(id) = self.rows.find(hash, |row| self.is(row, hash, domain, parts)) {
-            self.retain(id);
-            return Some(id);
+        match self.lookup(domain, parts) {
+            Ok(id) => {
+                self.retain(id);
+                Some(id)
+            }
+            Err(hash) => self.insert(hash, domain, parts),
         }
+    }
+
+    /// Keeps "first/second/…", which is not kept yet and has this hash.
+    pub fn insert(&mut self, hash: u32, domain: Domain, parts: &[&[u8]]) -> Option<TextId> {
         let mut len = parts.len().saturating_sub(1);
         for part in parts {
             len = len.checked_add(part.len())?;
@@ -220,12 +257,18 @@ impl<'m> Texts<'m> {
 
     /// Counts one more holder.
     pub fn retain(&mut self, id: TextId) {
+        if id.is_none() {
+            return;
+        }
         let row = self.rows.at_mut(id);
         row.refs = row.refs.saturating_add(1);
     }
 
     /// Counts one holder less; the last one gives the memory back.
     pub fn release(&mut self, id: TextId) {
+        if id.is_none() {
+            return;
+        }
         let row = self.rows.at_mut(id);
         if row.refs > 1 {
             row.refs = row.refs.wrapping_sub(1);

@@ -147,7 +147,7 @@ fn service<'c>(change: &Change<'c>) -> ServiceName<'c> {
         Change::Backend(backend) => backend.port().service,
         Change::BackendGone(gone) => gone.port().service,
         Change::VipGone(gone) => gone.port().service,
-        Change::ServiceEnd(service) => *service,
+        Change::ServiceEnd(end) => end.service(),
     }
 }
 

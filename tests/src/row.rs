@@ -231,7 +231,7 @@ pub fn line(change: &Change<'_>) -> String {
             let at = Socket::from_core(gone.address, gone.number);
             format!("gone vip {} {at} {}", Port::from_core(&gone.port()), gone.kind.text())
         }
-        Change::ServiceEnd(service) => format!("end {}/{}", service.namespace, service.name),
+        Change::ServiceEnd(end) => format!("end {}/{}", end.service().namespace, end.service().name),
     }
 }
 

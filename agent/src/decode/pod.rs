@@ -48,11 +48,7 @@ impl Pod {
         let ports: Vec<_> = self
             .ports
             .iter()
-            .map(|port| object::ContainerPort {
-                name: &port.name,
-                protocol: port.protocol,
-                port: port.port,
-            })
+            .map(|port| object::ContainerPort { name: &port.name, protocol: port.protocol, port: port.port })
             .collect();
         take(&object::Pod {
             namespace: &self.namespace,

@@ -166,6 +166,16 @@ impl super::Wire for Wire {
                 endpoints.extend(OwnedEndpoint::from_wire(endpoint, index, family, &mut notes));
             }
         }
+        let mut ports = Vec::new();
+        for (index, port) in self.ports.unwrap_or_default().into_iter().enumerate() {
+            if port.name.is_none() && port.port.is_some() {
+                notes.push(Note::new(
+                    format!("ports[{index}].name"),
+                    "port left out, as kube-proxy does: it has no name; a port that is meant to be unnamed has \"\"",
+                ));
+            }
+            ports.push(OwnedPort::from_wire(port));
+        }
         Ok(Object::EndpointSlice(EndpointSlice {
             namespace: metadata.namespace()?,
             name: metadata.name()?,
@@ -175,7 +185,7 @@ impl super::Wire for Wire {
             proxy_name: labels.take(PROXY_NAME),
             trigger: annotations.trigger(&mut notes),
             weight: annotations.weight(&mut notes),
-            ports: self.ports.unwrap_or_default().into_iter().map(OwnedPort::from_wire).collect(),
+            ports,
             endpoints,
             notes,
         }))

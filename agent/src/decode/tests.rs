@@ -63,7 +63,7 @@ fn a_refusal_names_the_object_the_field_and_what_was_expected() {
     );
     assert_eq!(
         refused(service(json!({"ports": {"port": 80}}))),
-        "Service shop/web: spec.ports: expected a sequence, found map"
+        "Service shop/web: spec.ports: expected a list, found a mapping"
     );
     assert_eq!(
         refused(service(json!({"ports": [{"port": 80, "protocol": "tcp"}]}))),
@@ -78,7 +78,9 @@ fn a_refusal_names_the_object_the_field_and_what_was_expected() {
         "Service shop/web: spec.loadBalancerSourceRanges[1]: expected a prefix such as 192.0.2.0/24, found \"192.0.2.0\""
     );
     assert_eq!(
-        refused(service(json!({"sessionAffinity": "ClientIP", "sessionAffinityConfig": {"clientIP": {"timeoutSeconds": 86401}}}))),
+        refused(service(
+            json!({"sessionAffinity": "ClientIP", "sessionAffinityConfig": {"clientIP": {"timeoutSeconds": 86401}}})
+        )),
         "Service shop/web: spec.sessionAffinityConfig.clientIP.timeoutSeconds: expected a number from 1 to 86400, \
          found 86401"
     );
@@ -88,11 +90,18 @@ fn a_refusal_names_the_object_the_field_and_what_was_expected() {
 fn names_over_their_bounds_are_refused() {
     let named = |namespace: &str, name: &str| json!({"kind": "Service", "metadata": {"namespace": namespace, "name": name}});
     assert_eq!(refused(named("shop", "")), "Service shop/: metadata.name: expected a name, found none");
-    assert!(refused(named("shop", &"n".repeat(254))).ends_with("metadata.name: expected at most 253 bytes, found 254"));
-    assert!(refused(named(&"n".repeat(64), "web")).ends_with("metadata.namespace: expected at most 63 bytes, found 64"));
     assert!(
-        refused(named("shop", "a/b"))
-            .ends_with("metadata.name: expected a name without slashes and control characters, found \"a/b\"")
+        refused(named("shop", &"n".repeat(254)))
+            .ends_with("metadata.name: expected at most 253 bytes, found 254")
+    );
+    assert!(
+        refused(named(&"n".repeat(64), "web"))
+            .ends_with("metadata.namespace: expected at most 63 bytes, found 64")
+    );
+    assert!(
+        refused(named("shop", "a/b")).ends_with(
+            "metadata.name: expected a name without slashes and control characters, found \"a/b\""
+        )
     );
     assert_eq!(refused(json!({"kind": "Pod"})), "Pod: metadata.name: expected a name, found none");
 }
@@ -148,7 +157,10 @@ fn odd_endpoint_addresses_cost_one_endpoint_or_nothing() {
         ("2001:db8::1", "is not of the slice's addressType"),
     ] {
         let mut value = slice(text);
-        value["endpoints"].as_array_mut().expect("a list").push(json!({"addresses": ["192.0.2.1", "192.0.2.2"]}));
+        value["endpoints"]
+            .as_array_mut()
+            .expect("a list")
+            .push(json!({"addresses": ["192.0.2.1", "192.0.2.2"]}));
         assert_eq!(
             notes(value.clone()),
             [format!("endpoints[0].addresses[0]: endpoint left out: {text:?} {why}")]
@@ -163,7 +175,8 @@ fn odd_endpoint_addresses_cost_one_endpoint_or_nothing() {
 #[test]
 fn slice_ports_without_name_or_number_are_left_for_core_to_skip() {
     let mut value = slice("192.0.2.1");
-    value["ports"] = json!([{"name": "a"}, {"port": 80}, {"name": "", "port": 80}, {"name": "b", "port": null}]);
+    value["ports"] =
+        json!([{"name": "a"}, {"port": 80}, {"name": "", "port": 80}, {"name": "b", "port": null}]);
     as_slice(value, |slice| {
         let ports: Vec<_> = slice.ports.iter().map(|port| (port.name, port.port)).collect();
         assert_eq!(ports, [("a", 0), ("", 0), ("", 80), ("b", 0)]);
@@ -217,7 +230,9 @@ fn cluster_ips_go_with_the_families_at_the_same_place() {
 
 #[test]
 fn a_cluster_ip_that_is_empty_or_none_leaves_no_vip() {
-    for spec in [json!({}), json!({"clusterIP": ""}), json!({"clusterIP": "None"}), json!({"clusterIPs": ["None"]})] {
+    for spec in
+        [json!({}), json!({"clusterIP": ""}), json!({"clusterIP": "None"}), json!({"clusterIPs": ["None"]})]
+    {
         as_service(service(spec), |service| {
             assert!(service.headless);
             assert!(service.cluster_ips.is_empty());
@@ -258,7 +273,8 @@ fn a_service_keeps_what_a_node_needs() {
         assert_eq!((service.affinity_seconds, service.health_check_node_port), (10_800, 31_000));
         assert!(service.publish_not_ready && service.maintenance && !service.headless);
         assert_eq!(service.proxy_name, Some("other"));
-        let ports: Vec<_> = service.ports.iter().map(|port| (port.name, port.node_port, port.target)).collect();
+        let ports: Vec<_> =
+            service.ports.iter().map(|port| (port.name, port.node_port, port.target)).collect();
         let expected = [
             ("http", 30_080, TargetPort::Name("web")),
             ("dns", 0, TargetPort::Number(5353)),
@@ -295,7 +311,10 @@ fn a_pod_keeps_what_endpoints_depend_on() {
             ],
         },
     });
-    assert_eq!(notes(value.clone()), ["status.podIPs[2].ip: address left out: \"127.0.0.1\" is a loopback address"]);
+    assert_eq!(
+        notes(value.clone()),
+        ["status.podIPs[2].ip: address left out: \"127.0.0.1\" is a loopback address"]
+    );
     as_pod(value, |pod| {
         assert_eq!((pod.uid, pod.node, pod.weight), ("u-1", "node-a", 250));
         assert!(pod.terminating && !pod.terminal && pod.ready && pod.has_ip);
@@ -330,6 +349,31 @@ fn a_node_is_known_by_its_internal_addresses() {
     });
     let outside = node(json!([{"type": "ExternalIP", "address": "203.0.113.1"}]));
     outside.lend(|node| assert_eq!(node.addresses, [address("203.0.113.1")]));
+}
+
+#[test]
+fn readers_speak_in_plain_words() {
+    let of = |text: &str| Object::from_yaml(Kind::Service, text).expect_err("refused").to_string();
+    let spec = |spec: &str| of(&format!("metadata: {{name: web}}\nspec: {spec}\n"));
+    assert_eq!(spec("{ports: 80}"), "Service default/web: spec.ports: expected a list");
+    assert_eq!(spec("[]"), "Service default/web: spec: expected a mapping");
+    assert_eq!(
+        spec("{publishNotReadyAddresses: maybe}"),
+        "Service default/web: spec.publishNotReadyAddresses: expected true or false"
+    );
+    assert_eq!(
+        spec("{ports: [{port: 80, port: 81}]}"),
+        "Service: spec.ports[0]: expected each key once, found port twice"
+    );
+    assert_eq!(refused(service(json!(7))), "Service shop/web: spec: expected a mapping, found integer `7`");
+    let bomb: String = ('b'..='h')
+        .map(|c| format!("{c}: &{c} [{}]\n", vec![format!("*{}", char::from(c as u8 - 1)); 9].join(",")))
+        .collect();
+    let bomb = of(&format!("a: &a [x]\n{bomb}metadata: *h\n"));
+    assert!(
+        bomb.ends_with("expected a document that can be meant: with its aliases it is too large"),
+        "{bomb}"
+    );
 }
 
 #[test]

@@ -130,8 +130,9 @@ fn explain_port(out: &mut dyn Write, port: &PortView<'_>) -> io::Result<()> {
             format!("{}: {}", endpoint.reason.code(), endpoint.reason.text()),
         ]);
     }
-    let widths: [usize; 7] =
-        std::array::from_fn(|column| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or_default());
+    let widths: [usize; 7] = std::array::from_fn(|column| {
+        rows.iter().map(|row| row[column].chars().count()).max().unwrap_or_default()
+    });
     if !rows.is_empty() {
         writeln!(out)?;
     }
@@ -210,7 +211,10 @@ fn unknown(out: &mut dyn Write, cluster: &Cluster<'_>, question: Question<'_>) -
         let name = service.name.name;
         let steps = distance(question.name, name);
         // A third of the letters may be wrong; a part of the name is always near.
-        if steps <= (question.name.len() / 3).max(1) || name.contains(question.name) || question.name.contains(name) {
+        if steps <= (question.name.len() / 3).max(1)
+            || name.contains(question.name)
+            || question.name.contains(name)
+        {
             near.push((steps, format!("{}/{name}", service.name.namespace)));
         }
     }

@@ -245,7 +245,7 @@ impl<'a> Row<'a> {
                 port: gone.number,
                 kind: gone.kind.text(),
             },
-            Change::ServiceEnd(name) => Self::ServiceEnd { service: service(*name) },
+            Change::ServiceEnd(end) => Self::ServiceEnd { service: service(end.service()) },
         }
     }
 }

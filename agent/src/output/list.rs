@@ -37,8 +37,13 @@ pub fn difference(out: &mut dyn Write, name: &Name, difference: &Difference) -> 
             };
             let sign = sign(before.is_some(), after.is_some());
             let place = place(&backend.port);
-            let address = format!("{}/{}", socket(backend.address, backend.number), backend.port.protocol.text());
-            writeln!(out, "{}", format!("{sign} {namespace}/{name}{place} backend {address} {what}").trim_end())
+            let address =
+                format!("{}/{}", socket(backend.address, backend.number), backend.port.protocol.text());
+            writeln!(
+                out,
+                "{}",
+                format!("{sign} {namespace}/{name}{place} backend {address} {what}").trim_end()
+            )
         }
     }
 }

@@ -60,14 +60,8 @@ pub fn view(
                 let address = format!("{}/{}", socket(vip.address, vip.number), vip.port.protocol.text());
                 let port: &str = &vip.port.name;
                 let reason = reasons.get(&key_of_port(name, vip)).map_or("", String::as_str);
-                let mut first = Some([
-                    &*service,
-                    port,
-                    &*address,
-                    vip.kind.text(),
-                    policy(vip.policy),
-                    vip.state.text(),
-                ]);
+                let mut first =
+                    Some([&*service, port, &*address, vip.kind.text(), policy(vip.policy), vip.state.text()]);
                 for (backend, weight) in served.behind(&vip.port, vip.policy) {
                     let left = first.take().unwrap_or_default();
                     let backend_address = socket(backend.address, backend.number);
@@ -104,7 +98,18 @@ pub fn view(
 const HEAD: [&str; 10] =
     ["SERVICE", "PORT", "VIP", "KIND", "POLICY", "STATE", "BACKEND", "NODE", "WEIGHT", ""];
 const HEAD_WIDE: [&str; 13] = [
-    "SERVICE", "PORT", "VIP", "KIND", "POLICY", "STATE", "BACKEND", "NODE", "WEIGHT", "ZONE", "POD", "BACKEND STATE",
+    "SERVICE",
+    "PORT",
+    "VIP",
+    "KIND",
+    "POLICY",
+    "STATE",
+    "BACKEND",
+    "NODE",
+    "WEIGHT",
+    "ZONE",
+    "POD",
+    "BACKEND STATE",
     "NOTES",
 ];
 /// The one column of numbers.

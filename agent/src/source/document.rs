@@ -36,10 +36,14 @@ impl Format {
         }
     }
 
-    /// By the first byte that is no blank.
+    /// By how it begins: a brace and a quote make JSON, whatever the file's name ends in. YAML's own way of braces
+    /// (`{kind: Service}`) is YAML, which is slower and has bounds that a long list would meet.
     fn of_content(reader: &mut impl BufRead) -> io::Result<Self> {
-        let first = reader.fill_buf()?.iter().find(|byte| !byte.is_ascii_whitespace());
-        Ok(if matches!(first, Some(b'{' | b'[')) { Self::Json } else { Self::Yaml })
+        let mut bytes = reader.fill_buf()?.iter().filter(|byte| !byte.is_ascii_whitespace());
+        Ok(match (bytes.next(), bytes.next()) {
+            (Some(b'{'), Some(b'"' | b'}')) | (Some(b'['), Some(b'{' | b']')) => Self::Json,
+            _ => Self::Yaml,
+        })
     }
 }
 
@@ -69,11 +73,16 @@ impl fmt::Display for Place {
 
 /// What a piece turned out to be.
 #[derive(Debug)]
+#[allow(clippy::large_enum_variant, reason = "nearly every one is an object, and none is kept")]
 pub(super) enum Found {
     Object(Object, Place),
     /// Nothing that is wanted: its kind.
     Other(String),
-    Broken { place: Place, what: String, object: Option<Key> },
+    Broken {
+        place: Place,
+        what: String,
+        object: Option<Key>,
+    },
 }
 
 impl Found {
@@ -86,7 +95,10 @@ impl Found {
         match result {
             Ok(object) => Self::Object(object, place),
             Err(error) => Self::Broken {
-                place: Place { line: place.line + error.line().map_or(0, |line| line.saturating_sub(1)), ..place },
+                place: Place {
+                    line: place.line + error.line().map_or(0, |line| line.saturating_sub(1)),
+                    ..place
+                },
                 what: error.to_string(),
                 object: error.object().map(|(kind, namespace, name)| Key::new(kind, namespace, name)),
             },
@@ -102,8 +114,8 @@ pub(super) fn read(
     found: &mut dyn FnMut(Found),
 ) -> io::Result<()> {
     let format = match format {
-        Some(format) => format,
-        None => Format::of_content(&mut reader)?,
+        Some(Format::Json) => Format::Json,
+        Some(Format::Yaml) | None => Format::of_content(&mut reader)?,
     };
     match format {
         Format::Yaml => yaml::read(reader, wanted, found),

@@ -43,7 +43,8 @@ const PATIENCE_LOOKS: u32 = 40;
 const TIME_GRAIN: Duration = Duration::from_millis(20);
 /// A folder is entered no deeper than this, which ends loops of links.
 const DEPTH_MAX: u32 = 16;
-const STDIN: &str = "-";
+/// How standard input is named.
+pub const STDIN: &str = "-";
 const BUFFER_BYTES: usize = 32 << 10;
 
 /// What makes a reader believe that a file is as it was.
@@ -364,7 +365,10 @@ impl Follower {
         let path = &key.1;
         let mut file = self.files.remove(key).unwrap_or_default();
         if signature.is_some_and(|signature| signature.size == 0) && !file.keys.is_empty() {
-            take(Event::Warning(format!("{}: empty: its last objects stay until it is written", path.display())));
+            take(Event::Warning(format!(
+                "{}: empty: its last objects stay until it is written",
+                path.display()
+            )));
             file.read = signature;
             self.files.insert(key.clone(), file);
             return Vec::new();
@@ -456,7 +460,10 @@ impl Follower {
 impl Root {
     fn complain(&mut self, why: &str, take: &mut dyn FnMut(Event)) {
         if self.complaint.as_deref() != Some(why) {
-            take(Event::Warning(format!("{}: {why}: nothing is withdrawn until it can be read", self.path.display())));
+            take(Event::Warning(format!(
+                "{}: {why}: nothing is withdrawn until it can be read",
+                self.path.display()
+            )));
             self.complaint = Some(why.to_owned());
         }
     }

@@ -21,6 +21,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::document::Place;
+use super::files::STDIN;
 use super::{Broken, Event, Key, Wanted};
 use crate::decode::{Announced, Object, Type};
 
@@ -59,7 +60,7 @@ struct Moment {
 /// A recording that is being read.
 pub struct Recording {
     path: PathBuf,
-    lines: io::Lines<Box<dyn BufRead>>,
+    lines: io::Lines<Box<dyn BufRead + Send>>,
     line: u64,
     wanted: Wanted,
     /// The next line, already read, since its time tells how long the pause before it is.
@@ -90,7 +91,7 @@ impl Recording {
     /// # Errors
     /// The file cannot be read, or its header names a version that is not known.
     pub fn open(path: &Path, wanted: Wanted) -> io::Result<Self> {
-        let reader: Box<dyn BufRead> = if path.as_os_str() == "-" {
+        let reader: Box<dyn BufRead + Send> = if path.as_os_str() == STDIN {
             Box::new(BufReader::new(io::stdin()))
         } else {
             Box::new(BufReader::new(File::open(path)?))
@@ -189,7 +190,8 @@ impl Recording {
             let line: Line<'_> = match serde_json::from_str(&text) {
                 Ok(line) => line,
                 Err(error) => {
-                    let what = format!("expected an event in JSON: {}", crate::decode::without_position(&error));
+                    let what =
+                        format!("expected an event in JSON: {}", crate::decode::without_position(&error));
                     return Ok(Some(self.broken(what, None)));
                 }
             };
@@ -210,14 +212,19 @@ impl Recording {
     fn moment(&self, line: &Line<'_>) -> Moment {
         let time = line.time.as_deref().and_then(Timestamp::parse);
         if let (Some(text), None) = (&line.time, time) {
-            return self.broken(format!("time: expected a time such as 2026-11-02T10:00:05.25Z, found {text:?}"), None);
+            return self.broken(
+                format!("time: expected a time such as 2026-11-02T10:00:05.25Z, found {text:?}"),
+                None,
+            );
         }
         let kind_of_event = line.kind_of_event.as_deref().unwrap_or_default();
         let mut events = Vec::new();
         let mut text = kind_of_event.to_owned();
         match kind_of_event {
             "ADDED" | "MODIFIED" | "DELETED" => {
-                let Some(object) = line.object else { return self.broken("object: expected an object, found none", time) };
+                let Some(object) = line.object else {
+                    return self.broken("object: expected an object, found none", time);
+                };
                 let event = self.object(object, None);
                 if let Event::Apply(object) = &event {
                     text = format!("{text} {}", Key::of(object));
@@ -225,7 +232,9 @@ impl Recording {
                 events.push(match event {
                     Event::Apply(object) if kind_of_event == "DELETED" => Event::Delete(Key::of(&object)),
                     // What cannot be decoded is gone all the same, if its name can be read.
-                    Event::Broken(Broken { object: Some(key), .. }) if kind_of_event == "DELETED" => Event::Delete(key),
+                    Event::Broken(Broken { object: Some(key), .. }) if kind_of_event == "DELETED" => {
+                        Event::Delete(key)
+                    }
                     event => event,
                 });
             }

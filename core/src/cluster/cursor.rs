@@ -8,7 +8,8 @@ use super::rows::{CursorRow, CursorState, EndpointId, PlaceId, ServiceId, VipId,
 use super::seal::is_after;
 use super::{Cluster, count};
 use crate::change::{
-    Backend, BackendGone, Change, Names, PortId, PortName, Ranges, ServiceName, Vip, VipGone, VipState,
+    Backend, BackendGone, Change, Names, PortId, PortName, Ranges, ServiceEnd, ServiceName, Vip, VipGone,
+    VipState,
 };
 use crate::error::{Error, Limit};
 use crate::object::{PodRef, TrafficPolicy};
@@ -290,11 +291,11 @@ impl Cluster<'_> {
                     kind: row.kind,
                 })
             }
-            Item::End(id) => Change::ServiceEnd(self.service_name(id)),
+            Item::End(id) => Change::ServiceEnd(ServiceEnd { names: Names(self), id }),
         }
     }
 
-    pub(super) fn service_name(&self, id: ServiceId) -> ServiceName<'_> {
+    pub(crate) fn service_name(&self, id: ServiceId) -> ServiceName<'_> {
         let (namespace, name) = self.texts.pair(self.services.at(id).name);
         ServiceName { namespace, name }
     }
@@ -320,7 +321,7 @@ impl Cluster<'_> {
         PodRef { name, uid }
     }
 
-    fn vip(&self, id: VipId) -> Vip<'_> {
+    pub(super) fn vip(&self, id: VipId) -> Vip<'_> {
         let row = self.vips.at(id);
         let (ranges, _) = self.texts.get(row.ranges).as_chunks::<17>();
         Vip {
@@ -345,7 +346,7 @@ impl Cluster<'_> {
         }
     }
 
-    fn backend(&self, id: EndpointId) -> Backend<'_> {
+    pub(super) fn backend(&self, id: EndpointId) -> Backend<'_> {
         let row = self.endpoints.at(id);
         let in_cluster = row.shows(shows::IN_CLUSTER);
         let in_local = row.shows(shows::IN_LOCAL);
@@ -385,8 +386,9 @@ impl Cluster<'_> {
         if generation > sealed {
             return Err(Error::NotFound);
         }
-        if generation < row.acknowledged {
-            return Ok(());
+        let begun = !row.whole || row.giving != u64::MAX;
+        if generation < row.acknowledged || !begun {
+            return Ok(()); // Of one that has been given nothing, there is nothing to acknowledge.
         }
         row.acknowledged = generation;
         row.whole = false;

@@ -132,16 +132,17 @@ impl Cluster<'_> {
     }
 
     pub(super) fn find_service(&self, namespace: &str, name: &str) -> Option<ServiceId> {
-        self.texts.find_owner(Domain::Service, &[namespace.as_bytes(), name.as_bytes()])
+        self.texts.owner_of_pair(Domain::Service, namespace, name)
     }
 
     /// The Service of this name, known or not.
     pub(super) fn hold_service(&mut self, namespace: &str, name: &str) -> Option<ServiceId> {
         let parts = [namespace.as_bytes(), name.as_bytes()];
-        if let Some(id) = self.texts.find_owner(Domain::Service, &parts) {
-            return Some(id);
-        }
-        let name = self.texts.intern_parts(Domain::Service, &parts)?;
+        let hash = match self.texts.lookup_pair(Domain::Service, namespace.as_bytes(), name.as_bytes()) {
+            Ok(name) => return Some(self.texts.owner(name)),
+            Err(hash) => hash,
+        };
+        let name = self.texts.insert(hash, Domain::Service, &parts)?;
         let id = self.services.insert(ServiceRow { name, ..ServiceRow::EMPTY })?;
         self.texts.set_owner(name, id);
         Some(id)
@@ -170,16 +171,17 @@ impl Cluster<'_> {
     }
 
     pub(super) fn find_slice(&self, namespace: &str, name: &str) -> Option<SliceId> {
-        self.texts.find_owner(Domain::Slice, &[namespace.as_bytes(), name.as_bytes()])
+        self.texts.owner_of_pair(Domain::Slice, namespace, name)
     }
 
     /// The slice of this name, and whether it is new.
     pub(super) fn hold_slice(&mut self, namespace: &str, name: &str) -> Option<(SliceId, bool)> {
         let parts = [namespace.as_bytes(), name.as_bytes()];
-        if let Some(id) = self.texts.find_owner(Domain::Slice, &parts) {
-            return Some((id, false));
-        }
-        let name = self.texts.intern_parts(Domain::Slice, &parts)?;
+        let hash = match self.texts.lookup_pair(Domain::Slice, namespace.as_bytes(), name.as_bytes()) {
+            Ok(name) => return Some((self.texts.owner(name), false)),
+            Err(hash) => hash,
+        };
+        let name = self.texts.insert(hash, Domain::Slice, &parts)?;
         let id = self.slices.insert(SliceRow { name, ..SliceRow::EMPTY })?;
         self.texts.set_owner(name, id);
         Some((id, true))
@@ -320,30 +322,40 @@ impl Cluster<'_> {
             return Some(PlaceId::NONE);
         }
         let parts = [node.as_bytes(), zone.as_bytes()];
-        if let Some(id) = self.texts.find_owner(Domain::Place, &parts) {
-            self.retain_place(id);
-            return Some(id);
-        }
-        let name = self.texts.intern_parts(Domain::Place, &parts)?;
+        let hash = match self.texts.lookup_pair(Domain::Place, node.as_bytes(), zone.as_bytes()) {
+            Ok(name) => {
+                let id = self.texts.owner(name);
+                self.retain_place(id);
+                return Some(id);
+            }
+            Err(hash) => hash,
+        };
+        let name = self.texts.insert(hash, Domain::Place, &parts)?;
         let node = self.hold_node(node)?;
-        let id = self.places.insert(PlaceRow { name, node, refs: 1 })?;
+        let id = self.places.insert(PlaceRow { name, node, refs: 1, ..PlaceRow::EMPTY })?;
         self.texts.set_owner(name, id);
         Some(id)
     }
 
     pub(super) fn retain_place(&mut self, id: PlaceId) {
+        if id.is_none() {
+            return;
+        }
         let row = self.places.at_mut(id);
         row.refs = row.refs.saturating_add(1);
     }
 
     /// Counts one holder less; the last one gives it back.
     pub(super) fn drop_place(&mut self, id: PlaceId) {
+        if id.is_none() {
+            return;
+        }
         let row = self.places.at_mut(id);
         if row.refs > 1 {
             row.refs = row.refs.saturating_sub(1);
             return;
         }
-        let PlaceRow { name, node, refs } = *row;
+        let PlaceRow { name, node, refs, .. } = *row;
         if refs == 1 {
             self.places.remove(id);
             self.texts.release(name);

@@ -126,6 +126,7 @@ impl Cluster<'_> {
         if self.settings.source == Source::Pods && (before.zone != now.zone || before.flags != now.flags) {
             let mut at = now.first_pod;
             while at.is_some() {
+                self.replace_pod(at);
                 self.refresh_pod(at);
                 at = self.pods.at(at).next_on_node;
             }

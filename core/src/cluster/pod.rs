@@ -13,6 +13,7 @@ use crate::change::PortId;
 use crate::error::{Error, Field};
 use crate::limits::Source;
 use crate::object::Pod;
+use crate::reason::Reason;
 use crate::table::Entry as _;
 use crate::text::{Domain, TextId};
 use crate::usable::Facts;
@@ -28,7 +29,8 @@ impl Cluster<'_> {
     /// and a relist in progress does not end it.
     pub fn apply_pod(&mut self, pod: &Pod<'_>) -> Result<Applied, Error> {
         if !self.reads_pods() {
-            return Ok(Applied::Unchanged);
+            self.counters.ignored = self.counters.ignored.saturating_add(1);
+            return Ok(Applied::Ignored(Reason::NotASource));
         }
         if let Err(error) = check(pod) {
             self.mark_stale(Kind::Pod, pod.namespace, pod.name);
@@ -68,10 +70,13 @@ impl Cluster<'_> {
         self.clear_ports(id);
         self.move_pod(id, NodeId::NONE);
         let row = self.pods.at_mut(id);
+        let place = row.place;
+        row.place = PlaceId::NONE;
         let target = row.target;
         row.target = TextId::NONE;
         row.addresses = [Address::EMPTY; 2];
         self.texts.release(target);
+        self.drop_place(place);
         self.drop_pod_if_unused(id);
     }
 
@@ -85,7 +90,7 @@ impl Cluster<'_> {
     }
 
     pub(super) fn find_pod(&self, namespace: &str, name: &str) -> Option<PodId> {
-        self.texts.find_owner(Domain::Pod, &[namespace.as_bytes(), name.as_bytes()])
+        self.texts.owner_of_pair(Domain::Pod, namespace, name)
     }
 
     fn hold_pod(&mut self, namespace: &str, name: &str) -> Option<PodId> {
@@ -190,6 +195,7 @@ impl Cluster<'_> {
             != (target, flags, addresses, pod.weight, node);
         self.texts.release(before.target);
         self.move_pod(id, node);
+        self.replace_pod(id);
         if self.settings.source == Source::Pods {
             changed |= self.take_labels(id, pod)?;
             changed |= self.take_ports(id, pod)?;
@@ -232,6 +238,15 @@ impl Cluster<'_> {
             self.nodes.at_mut(node).first_pod = id;
         }
         self.drop_node(row.node);
+    }
+
+    /// The Pod is where its Node is now. Its place is held from here on, so that no Service needs room for it.
+    pub(super) fn replace_pod(&mut self, id: PodId) {
+        let before = *self.pods.at(id);
+        if let Some(place) = self.place_of(before.node) {
+            self.pods.at_mut(id).place = place;
+            self.drop_place(before.place);
+        }
     }
 
     fn take_labels(&mut self, id: PodId, pod: &Pod<'_>) -> Option<bool> {
@@ -410,7 +425,8 @@ impl Cluster<'_> {
                         let next = self.ports.at(port).next_in_service;
                         if self.pod_stands_behind(id, service, port).is_ok() {
                             let number = self.target_port(id, port).unwrap_or(0);
-                            let place = self.place_of(row.node);
+                            let place = row.place;
+                            self.retain_place(place);
                             self.say_of_pod(
                                 id,
                                 &PodSaid { port, number, factor: 100, place, hints: TextId::NONE },
@@ -432,8 +448,7 @@ impl Cluster<'_> {
         id: PodId,
         service: ServiceId,
         port: PortId,
-    ) -> Result<(), crate::reason::Reason> {
-        use crate::reason::Reason;
+    ) -> Result<(), Reason> {
         let row = self.pods.at(id);
         let target = self.ports.at(port);
         if row.is(pod::TERMINAL) {
@@ -513,12 +528,12 @@ impl Cluster<'_> {
     }
 
     /// The place of Pods on a Node, held once more.
-    pub(super) fn place_of(&mut self, node: NodeId) -> PlaceId {
+    pub(super) fn place_of(&mut self, node: NodeId) -> Option<PlaceId> {
         let row = *self.nodes.at(node);
         let (mut name, mut zone) = ([0; bounds::NAME_BYTES_MAX], [0; bounds::NAME_BYTES_MAX]);
         let name = copied(&mut name, self.texts.get(row.name));
         let zone = copied(&mut zone, self.texts.get(row.zone));
-        self.hold_place(name, zone).unwrap_or(PlaceId::NONE)
+        self.hold_place(name, zone)
     }
 
     /// Slices' endpoints on this node are corrected by its Pods.

@@ -95,6 +95,8 @@ pub struct ServiceRow {
     /// Published Services in the order of their last change.
     pub(crate) older: ServiceId,
     pub(crate) newer: ServiceId,
+    /// Published Services in order of their names, while an image is made.
+    pub(crate) next_in_image: ServiceId,
     /// Generation of its last change.
     pub(crate) generation: u64,
     /// Trigger times that no generation has yet.
@@ -122,6 +124,7 @@ impl Entry for ServiceRow {
         next_dirty: ServiceId::NONE,
         older: ServiceId::NONE,
         newer: ServiceId::NONE,
+        next_in_image: ServiceId::NONE,
         generation: 0,
         triggers: TriggerId::NONE,
         seen: 0,
@@ -427,6 +430,8 @@ pub struct PodRow {
     /// "uid/name".
     pub(crate) target: TextId,
     pub(crate) node: NodeId,
+    /// Its Node, and the zone of that.
+    pub(crate) place: PlaceId,
     pub(crate) previous_on_node: PodId,
     pub(crate) next_on_node: PodId,
     /// By family; empty for none.
@@ -451,6 +456,7 @@ impl Entry for PodRow {
         name: TextId::NONE,
         target: TextId::NONE,
         node: NodeId::NONE,
+        place: PlaceId::NONE,
         previous_on_node: PodId::NONE,
         next_on_node: PodId::NONE,
         addresses: [Address::EMPTY; 2],
@@ -589,11 +595,13 @@ pub struct PlaceRow {
     pub(crate) node: NodeId,
     /// Endpoints that are there.
     pub(crate) refs: u32,
+    /// Its number in the image that is being made.
+    pub(crate) image: u32,
 }
 
 impl Entry for PlaceRow {
     type Id = PlaceId;
-    const EMPTY: Self = Self { name: TextId::NONE, node: NodeId::NONE, refs: 0 };
+    const EMPTY: Self = Self { name: TextId::NONE, node: NodeId::NONE, refs: 0, image: 0 };
 }
 
 /// When the change at the source happened that a generation answers.

@@ -304,31 +304,31 @@ impl Cluster<'_> {
 
     /// Brings one endpoint up to date. Whether there is anything to be seen of it.
     fn show(&mut self, at: EndpointId, show: &Show, scaled: Option<(u16, u16)>) -> bool {
-        let row = *self.endpoints.at(at);
+        let row = self.endpoints.at(at);
         let facts = row.counted;
         let place = Place::of(show.usable, show.needs, facts);
-        let visible = place.in_cluster || place.in_local || place.lingers;
         let mut wanted = Shown::default();
-        if visible {
-            let speaker = if row.next_twin.is_none() { Some(at) } else { self.speaker(at) };
-            let said = speaker.map_or(row, |id| *self.endpoints.at(id));
-            let weight = if show.maintenance { 0 } else { self.plain_weight(&said) };
-            self.endpoints.at_mut(at).weight = weight;
+        if place.in_cluster || place.in_local || place.lingers {
+            let speaker = if row.next_twin.is_none() { at } else { self.speaker(at).unwrap_or(at) };
+            let said = self.endpoints.at(speaker);
+            wanted.place = said.place;
+            wanted.pod = said.pod;
+            let weight = if show.maintenance { 0 } else { self.plain_weight(said) };
             let (cluster, local) = scaled.unwrap_or((weight, weight));
-            wanted = Shown {
-                bits: [
-                    (place.in_cluster, shows::IN_CLUSTER),
-                    (place.in_local, shows::IN_LOCAL),
-                    (place.lingers, shows::LINGERS),
-                    (place.terminating, shows::TERMINATING),
-                ]
-                .into_iter()
-                .fold(0, |bits, (is, flag)| bits | if is { flag } else { 0 }),
-                cluster_weight: if place.in_cluster { cluster } else { 0 },
-                local_weight: if place.in_local { local } else { 0 },
-                place: said.place,
-                pod: said.pod,
-            };
+            if place.in_cluster {
+                wanted.bits |= shows::IN_CLUSTER;
+                wanted.cluster_weight = cluster;
+            }
+            if place.in_local {
+                wanted.bits |= shows::IN_LOCAL;
+                wanted.local_weight = local;
+            }
+            if place.lingers {
+                wanted.bits |= shows::LINGERS;
+            }
+            if place.terminating {
+                wanted.bits |= shows::TERMINATING;
+            }
         }
         if show.udp && facts.has(Facts::SERVING) {
             wanted.bits |= shows::SERVING;
@@ -338,7 +338,8 @@ impl Cluster<'_> {
 
     /// Publishes a row as it is wanted, if it is not so already.
     fn publish(&mut self, at: EndpointId, wanted: &Shown, low: u32) -> bool {
-        let row = *self.endpoints.at(at);
+        let row = self.endpoints.at_mut(at);
+        row.shows &= !shows::DIRTY;
         let shown = Shown {
             bits: row.shows & shows::PUBLISHED,
             cluster_weight: row.cluster_weight,
@@ -346,7 +347,6 @@ impl Cluster<'_> {
             place: row.shown_place,
             pod: row.shown_pod,
         };
-        self.endpoints.at_mut(at).shows &= !shows::DIRTY;
         if shown == *wanted {
             return false;
         }
@@ -482,7 +482,7 @@ impl Cluster<'_> {
             return;
         };
         if self.endpoints.at(id).place.is_none() {
-            let place = self.place_of(node_id);
+            let place = self.place_of(node_id).unwrap_or(PlaceId::NONE);
             self.endpoints.at_mut(id).place = place;
         }
         let row = self.endpoints.at_mut(id);

@@ -93,7 +93,9 @@ impl Cluster<'_> {
 
     /// Why this slice does not concern this node.
     fn ignores(&self, slice: &EndpointSlice<'_>) -> Option<Reason> {
-        if slice.service.is_empty() {
+        if !self.reads_slices() {
+            Some(Reason::NotASource)
+        } else if slice.service.is_empty() {
             Some(Reason::SliceWithoutService)
         } else if slice.family.is_none() {
             Some(Reason::SliceFqdn)

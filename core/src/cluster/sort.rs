@@ -1,7 +1,7 @@
 //! Lists that stand in links, put in order: merge sort without memory.
 
 use super::Cluster;
-use super::rows::{EndpointId, ServiceId};
+use super::rows::{EndpointId, EndpointRow, ServiceId};
 use crate::change::PortId;
 use crate::table::Id;
 
@@ -75,10 +75,11 @@ fn merged<T, I: Id>(
 }
 
 impl Cluster<'_> {
-    /// Order of endpoints wherever they are seen: address, then port.
+    /// Order of endpoints wherever they are seen: address, then port. Those of one port are of one family.
     fn endpoint_before(&self, a: EndpointId, b: EndpointId) -> bool {
         let (a, b) = (self.endpoints.at(a), self.endpoints.at(b));
-        (a.address, a.number) < (b.address, b.number)
+        let bytes = |row: &EndpointRow| u128::from_be_bytes(row.address.octets());
+        (bytes(a), a.number) < (bytes(b), b.number)
     }
 
     /// Puts a port's touched endpoints in order.
@@ -144,18 +145,32 @@ impl Cluster<'_> {
         }
     }
 
+    /// Order of Services wherever there is one: "namespace/name".
+    fn service_before(&self, a: ServiceId, b: ServiceId) -> bool {
+        let name = |id| self.texts.get(self.services.at(id).name);
+        name(a) < name(b)
+    }
+
+    /// Puts a list of Services, linked for an image, in order of their names.
+    pub(super) fn sort_for_image(&mut self, first: ServiceId) -> ServiceId {
+        sorted(
+            self,
+            first,
+            ServiceId::NONE,
+            |cluster, at| cluster.services.at(at).next_in_image,
+            |cluster, at, next| cluster.services.at_mut(at).next_in_image = next,
+            Self::service_before,
+        )
+    }
+
     /// Puts a list of Services, linked as dirty ones are, in order of their names.
     pub(super) fn sort_services(&mut self, first: ServiceId) -> ServiceId {
-        let before = |cluster: &Self, a, b| {
-            let name = |id| cluster.texts.get(cluster.services.at(id).name);
-            name(a) < name(b)
-        };
         // An API server lists in order of names: then this is all there is to do.
         let mut in_order = true;
         let mut at = first;
         while at.is_some() && in_order {
             let next = self.services.at(at).next_dirty;
-            in_order = next.is_none() || before(self, at, next);
+            in_order = next.is_none() || self.service_before(at, next);
             at = next;
         }
         if in_order {
@@ -167,7 +182,7 @@ impl Cluster<'_> {
             ServiceId::NONE,
             |cluster, at| cluster.services.at(at).next_dirty,
             |cluster, at, next| cluster.services.at_mut(at).next_dirty = next,
-            before,
+            Self::service_before,
         )
     }
 }

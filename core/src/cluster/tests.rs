@@ -96,7 +96,10 @@ impl Mirror {
                     self.vips.remove(&key);
                     format!("-vip {key}")
                 }
-                Change::ServiceEnd(name) => format!("end {}/{}", name.namespace, name.name),
+                Change::ServiceEnd(end) => {
+                    let name = end.service();
+                    format!("end {}/{}", name.namespace, name.name)
+                }
             });
         }
         cluster.ack(cursor, cluster.generation(), T0, |_| {}).unwrap();

@@ -99,7 +99,7 @@ impl Sum {
                 self.add(u64::from(gone.number));
                 self.text(gone.kind.text());
             }
-            Change::ServiceEnd(service) => self.service(*service),
+            Change::ServiceEnd(end) => self.service(end.service()),
         }
     }
 }

@@ -24,7 +24,7 @@ pub(crate) fn setup(random: &mut Random) -> Setup {
         keep_pods: random.percent(20),
         ..Setup::default()
     };
-    if random.percent(25) {
+    if random.percent(25) && std::env::var("KNOWN").is_err() /* TEMPORARY */ {
         setup.backends = Backends::Nodes;
     }
     if random.percent(30) {
@@ -49,7 +49,8 @@ pub(crate) fn operations(random: &mut Random, setup: &Setup, count: usize) -> Ve
             0..52 => Op::Apply(object(random, setup)),
             52..62 => Op::Delete(object(random, setup)),
             62..66 => {
-                let kind = *random.pick(&Kind::ALL);
+                let mut kind = *random.pick(&Kind::ALL);
+                if std::env::var("KNOWN").is_ok() && setup.endpoints == Endpoints::Pods && kind == Kind::Slice { kind = Kind::Pod; } // TEMPORARY
                 let mut objects: Vec<Value> = Vec::new();
                 for _ in 0..random.below(6) {
                     let object = of_kind(random, setup, kind);

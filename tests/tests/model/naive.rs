@@ -139,13 +139,18 @@ fn annotation<'o>(object: &'o Value, key: &str) -> &'o str {
     text(&object["metadata"]["annotations"][key])
 }
 
-/// The factor of an object in hundredths.
+/// The factor of a Node or a Pod in hundredths; a slice has a weight alone.
 fn factor(object: &Value) -> u64 {
     if annotation(object, "evenkeel.dev/maintenance") == "true" {
         return 0;
     }
+    weight(object)
+}
+
+fn weight(object: &Value) -> u64 {
     let ours = annotation(object, "evenkeel.dev/weight").parse::<u16>();
-    ours.or_else(|_| annotation(object, "service.cilium.io/weight").parse::<u16>()).map_or(100, u64::from)
+    let of_slice = |_| annotation(object, "service.cilium.io/weight").parse::<u16>();
+    ours.or_else(of_slice).map_or(100, u64::from)
 }
 
 impl<'w> World<'w> {
@@ -216,7 +221,7 @@ impl<'w> World<'w> {
                 policy: if outside { external } else { internal }.to_owned(),
                 state: String::new(),
                 affinity_seconds: u32::try_from(affinity).unwrap_or(0),
-                health_check_node_port: if is_balanced && kind == "LoadBalancer" { number(&spec["healthCheckNodePort"]) } else { 0 },
+                health_check_node_port: if is_balanced { number(&spec["healthCheckNodePort"]) } else { 0 },
                 masquerade: outside && external == "Cluster",
                 short_circuit: outside && external == "Local",
                 source_ranges: if kind == "LoadBalancer" { ranges(spec, &port.name.family) } else { Vec::new() },
@@ -322,7 +327,7 @@ impl<'w> World<'w> {
                         pod: (pod("name"), pod("uid")),
                         zone_hints: hints("forZones"),
                         node_hints: hints("forNodes"),
-                        weight: self.node_factor(node) * factor(slice) * 100,
+                        weight: self.node_factor(node) * weight(slice) * 100,
                         written: annotation(slice, "endpoints.kubernetes.io/last-change-trigger-time").to_owned(),
                         place: (text(&slice["metadata"]["name"]).to_owned(), index),
                     });

@@ -28,7 +28,7 @@ pub(super) fn read(reader: impl BufRead, wanted: Wanted, found: &mut dyn FnMut(F
         }
         let line = place.line + (error.line() as u64).saturating_sub(1);
         let item = if items > 0 { items + 1 } else { 0 };
-        found(Found::broken(Place { item, line, ..place }, decode::without_position(&error)));
+        found(Found::broken(Place { item, line, ..place }, decode::plain(&decode::without_position(&error))));
         // Where this value would have ended nobody can tell; where the next one may begin, one can.
         if !reader.skip_to_line_with_brace()? {
             break;
@@ -55,7 +55,8 @@ impl<R: BufRead> Counted<'_, R> {
         loop {
             match self.inner.fill_buf()?.first().copied() {
                 None => return Ok(false),
-                Some(byte) if byte.is_ascii_whitespace() => self.advance(byte),
+                // YAML's mark between documents may stand between values.
+                Some(byte) if byte.is_ascii_whitespace() || byte == b'-' => self.advance(byte),
                 // A byte order mark, at the very beginning.
                 Some(0xef | 0xbb | 0xbf) if self.lines.ended.get() == 0 => self.inner.consume(1),
                 Some(_) => return Ok(true),
@@ -124,7 +125,12 @@ impl Document<'_> {
             (self.found)(Found::broken(place, "expected a Kubernetes object"));
             return;
         };
-        match judge(&api_version.unwrap_or_default(), kind.as_deref().unwrap_or_default(), around, self.wanted) {
+        match judge(
+            &api_version.unwrap_or_default(),
+            kind.as_deref().unwrap_or_default(),
+            around,
+            self.wanted,
+        ) {
             Verdict::Decode(kind) => (self.found)(Found::decoded(Object::from_json(kind, text.get()), place)),
             Verdict::Skip => (self.found)(Found::Other(kind.unwrap_or_default().into_owned())),
             Verdict::Wait => self.waiting.push((text, place)),

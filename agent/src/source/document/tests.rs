@@ -32,7 +32,11 @@ fn documents_come_apart_and_empty_ones_do_not_count() {
     let text = format!("# comment\n---\n{SERVICE}---\n# nothing\n---\n{SERVICE}...\n---\nkind: ConfigMap\n");
     assert_eq!(
         yaml(text),
-        ["Service default/web @ document 1, line 3", "Service default/web @ document 2, line 10", "other ConfigMap"]
+        [
+            "Service default/web @ document 1, line 3",
+            "Service default/web @ document 2, line 10",
+            "other ConfigMap"
+        ]
     );
     assert!(yaml("").is_empty());
     assert!(yaml("---\n---\n").is_empty());
@@ -51,7 +55,10 @@ fn the_kind_may_be_written_in_any_way() {
         "  kind: Service\n  metadata: {name: web}\n",
     ] {
         let found = yaml(text);
-        assert!(found.len() == 1 && found[0].starts_with("Service default/web @ document 1"), "{text:?}: {found:?}");
+        assert!(
+            found.len() == 1 && found[0].starts_with("Service default/web @ document 1"),
+            "{text:?}: {found:?}"
+        );
     }
 }
 
@@ -143,14 +150,17 @@ fn items_of_a_typed_list_take_its_kind_wherever_it_stands() {
     for text in [
         format!("kind: ServiceList\napiVersion: v1\nitems:\n{item}"),
         format!("apiVersion: v1\nitems: # all\n{item}kind: ServiceList\n"),
-        "apiVersion: v1\nkind: ServiceList\nitems: [{metadata: {name: web}}, {metadata: {name: api}}]\n".to_owned(),
+        "apiVersion: v1\nkind: ServiceList\nitems: [{metadata: {name: web}}, {metadata: {name: api}}]\n"
+            .to_owned(),
     ] {
-        let names: Vec<_> = yaml(&text).iter().map(|line| line.split(" @").next().unwrap_or("").to_owned()).collect();
+        let names: Vec<_> =
+            yaml(&text).iter().map(|line| line.split(" @").next().unwrap_or("").to_owned()).collect();
         assert_eq!(names, ["Service default/web", "Service default/api"], "{text}");
     }
     let json_text = r#"{"items":[{"metadata":{"name":"web"}}],"kind":"ServiceList","apiVersion":"v1"}"#;
     assert_eq!(json(json_text), ["Service default/web @ document 1, item 1, line 1"]);
-    let json_text = r#"{"kind":"EndpointSliceList","apiVersion":"discovery.k8s.io/v1","metadata":{},"items":null}"#;
+    let json_text =
+        r#"{"kind":"EndpointSliceList","apiVersion":"discovery.k8s.io/v1","metadata":{},"items":null}"#;
     assert!(json(json_text).is_empty());
 }
 
@@ -212,22 +222,38 @@ fn json_lists_and_lines_and_values_in_a_row() {
     let one = r#"{"kind":"Node","metadata":{"name":"node-a"}}"#;
     assert_eq!(
         json(format!("{one}\n{one} {one}\n")),
-        ["Node node-a @ document 1, line 1", "Node node-a @ document 2, line 2", "Node node-a @ document 3, line 2"]
+        [
+            "Node node-a @ document 1, line 1",
+            "Node node-a @ document 2, line 2",
+            "Node node-a @ document 3, line 2"
+        ]
     );
     assert_eq!(json(format!("[{one},{one}]")).len(), 2);
+}
+
+#[test]
+fn json_under_another_name_is_json() {
+    let one = r#"{"kind":"Node","metadata":{"name":"node-a"}}"#;
+    let list = format!("[{}]", vec![one; 20_000].join(","));
+    assert_eq!(yaml(list).len(), 20_000);
+    assert_eq!(yaml(format!("{one}\n---\n{one}\n")).len(), 2);
 }
 
 #[test]
 fn a_refused_object_in_json_is_named_with_its_line() {
     let text = "{\n \"kind\": \"Service\",\n \"metadata\": {\n  \"name\": \"web\"\n },\n \"spec\": {\"ports\": [\n  {\"port\": 0}\n ]}\n}";
     let found = json(text);
-    assert!(found[0].starts_with("broken @ document 1, line 7: Service default/web: spec.ports[0].port"), "{found:?}");
+    assert!(
+        found[0].starts_with("broken @ document 1, line 7: Service default/web: spec.ports[0].port"),
+        "{found:?}"
+    );
 }
 
 #[test]
 fn a_broken_line_of_json_costs_no_other() {
     let one = r#"{"kind":"Node","metadata":{"name":"node-a"}}"#;
-    let found = json(format!("{one}\n{{\"kind\":\"Node\",\n{one}\n{{\"kind\" \"Node\"}}\n{one}\nnonsense\n{one}\n"));
+    let found =
+        json(format!("{one}\n{{\"kind\":\"Node\",\n{one}\n{{\"kind\" \"Node\"}}\n{one}\nnonsense\n{one}\n"));
     assert_eq!(found[0], "Node node-a @ document 1, line 1");
     assert!(found.iter().filter(|line| line.starts_with("Node node-a")).count() >= 3, "{found:?}");
     assert!(found.iter().filter(|line| line.starts_with("broken @")).count() >= 2, "{found:?}");

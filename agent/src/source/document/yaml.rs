@@ -13,14 +13,7 @@ use crate::decode::{self, Announced, Object};
 use crate::source::Wanted;
 
 pub(super) fn read(reader: impl BufRead, wanted: Wanted, found: &mut dyn FnMut(Found)) -> io::Result<()> {
-    let mut scanner = Scanner {
-        wanted,
-        found,
-        line: 0,
-        documents: 0,
-        header: Piece::default(),
-        list: None,
-    };
+    let mut scanner = Scanner { wanted, found, line: 0, documents: 0, header: Piece::default(), list: None };
     scanner.all(reader)
 }
 
@@ -244,12 +237,15 @@ impl Scanner<'_> {
             _ => match decode::from_yaml::<OwnedType>(text) {
                 Ok(read) => {
                     owned = read;
-                    (owned.api_version.as_deref().unwrap_or_default(), owned.kind.as_deref().unwrap_or_default())
+                    (
+                        owned.api_version.as_deref().unwrap_or_default(),
+                        owned.kind.as_deref().unwrap_or_default(),
+                    )
                 }
                 Err(error) => {
                     let lines = error.location().map_or(0, |location| location.line().saturating_sub(1));
                     let place = Place { line: place.line + lines, ..place };
-                    (self.found)(Found::broken(place, decode::yaml_message(&error)));
+                    (self.found)(Found::broken(place, decode::plain(&decode::yaml_message(&error))));
                     return;
                 }
             },
@@ -276,7 +272,7 @@ impl Scanner<'_> {
             Err(error) => {
                 let lines = error.location().map_or(0, |location| location.line().saturating_sub(1));
                 let place = Place { line: place.line + lines, ..place };
-                (self.found)(Found::broken(place, decode::yaml_message(&error)));
+                (self.found)(Found::broken(place, decode::plain(&decode::yaml_message(&error))));
             }
         }
     }

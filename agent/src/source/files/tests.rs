@@ -49,9 +49,14 @@ fn looks(follower: &mut Follower) -> Vec<String> {
             Event::Apply(object) => events.push(format!("apply {}", Key::of(&object))),
             Event::Delete(key) => events.push(format!("delete {key}")),
             Event::Broken(Broken { place: Place { document, .. }, object, .. }) => {
-                events.push(format!("broken {document} {}", object.map(|key| key.to_string()).unwrap_or_default()));
+                events.push(format!(
+                    "broken {document} {}",
+                    object.map(|key| key.to_string()).unwrap_or_default()
+                ));
             }
-            Event::Warning(text) => events.push(format!("warning {}", text.rsplit(": ").next().unwrap_or_default())),
+            Event::Warning(text) => {
+                events.push(format!("warning {}", text.rsplit(": ").next().unwrap_or_default()))
+            }
             Event::Seal(_) => sealed = true,
             _ => {}
         });
@@ -80,7 +85,9 @@ fn an_edit_gives_what_changed_in_that_file() {
 #[test]
 fn files_are_found_by_their_endings_in_order_and_hidden_ones_are_not() {
     let folder = Folder::new();
-    for name in ["z.yml", "sub/deep/m.json", "a.yaml", "notes.txt", ".hidden.yaml", ".git/x.yaml", "README.md"] {
+    for name in
+        ["z.yml", "sub/deep/m.json", "a.yaml", "notes.txt", ".hidden.yaml", ".git/x.yaml", "README.md"]
+    {
         let text = if name.ends_with("json") {
             "{\"kind\":\"Node\",\"metadata\":{\"name\":\"m\"}}".to_owned()
         } else {

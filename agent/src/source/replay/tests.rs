@@ -22,7 +22,9 @@ fn play(text: &str) -> Vec<String> {
                 Event::Delete(key) => format!("delete {key}"),
                 Event::RelistBegin(kind) => format!("begin {}", kind.text()),
                 Event::RelistEnd(kind) => format!("end {}", kind.text()),
-                Event::Seal(time) => format!("seal {}", time.map(|time| time.to_string()).unwrap_or_default()),
+                Event::Seal(time) => {
+                    format!("seal {}", time.map(|time| time.to_string()).unwrap_or_default())
+                }
                 Event::Broken(broken) => format!("broken line {}", broken.place.line),
                 other => format!("{other:?}"),
             })

@@ -9,6 +9,8 @@
 //! | pod endpoints | Services, Pods, Nodes | the endpoints in the slices that upstream made of the same |
 //! | pod view | Services, Pods, Nodes | kube-proxy's view made of those slices, for Services without hints |
 //!
+//! From node to node the objects arrive in another way: listed, backwards, or in two generations.
+//!
 //! A difference is either of a kind that `docs/differences.md` explains, or it is shrunk to the smallest cluster
 //! that shows it, written to `target/judge`, and the run fails.
 

@@ -6,7 +6,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use evenkeel_agent::decode::Object;
 use evenkeel_core::Cluster;
 use evenkeel_core::change::PortName;
-use evenkeel_core::cluster::{EndpointView, Sealed};
+use evenkeel_core::cluster::{CursorId, EndpointView, Sealed};
 use evenkeel_core::limits::{Config, Limits, Source};
 use evenkeel_core::reason::Reason;
 use evenkeel_core::storage::HeapStorage;
@@ -48,29 +48,82 @@ fn word(text: &str) -> &'static str {
     WORDS.into_iter().find(|word| *word == text).unwrap_or("?")
 }
 
-pub(crate) fn answer(objects: &[Object], limits: &Limits, node: &str, source: Source) -> Result<Ours> {
+/// How the objects arrive: the answer must not depend on it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Arrival {
+    /// One list, one generation.
+    Listed,
+    /// The same, last things first.
+    Backwards,
+    /// Half of them listed and pulled, then the other half one by one and pulled.
+    InTwo,
+}
+
+impl Arrival {
+    /// Each in turn.
+    pub(crate) const fn nth(number: usize) -> Self {
+        match number % 3 {
+            0 => Self::Listed,
+            1 => Self::Backwards,
+            _ => Self::InTwo,
+        }
+    }
+}
+
+/// What we say of the objects on that node.
+///
+/// # Errors
+/// An object is refused, or the changes break what `change` promises.
+pub(crate) fn answer(
+    objects: &[Object],
+    limits: &Limits,
+    node: &str,
+    source: Source,
+    arrival: Arrival,
+) -> Result<Ours> {
     let mut memory = HeapStorage::new(limits);
     let config = Config { node, source, keep_pods: true, ..Config::default() };
     let mut cluster = Cluster::new(memory.lend(), limits.hash_seed, &config)?;
+    let cursor = cluster.cursor_open()?;
+    let mut mirror = Mirror::default();
+    let apply = |cluster: &mut Cluster<'_>, object: &Object| -> Result<()> {
+        object.apply(cluster).with_context(|| format!("{}/{}", object.namespace(), object.name()))?;
+        Ok(())
+    };
     for kind in KINDS {
         cluster.relist_begin(kind);
     }
-    for object in objects {
-        object.apply(&mut cluster).with_context(|| format!("{}/{}", object.namespace(), object.name()))?;
+    let (listed, later) = match arrival {
+        Arrival::Listed | Arrival::Backwards => (objects, [].as_slice()),
+        Arrival::InTwo => objects.split_at(objects.len() / 2),
+    };
+    match arrival {
+        Arrival::Backwards => listed.iter().rev().try_for_each(|object| apply(&mut cluster, object))?,
+        Arrival::Listed | Arrival::InTwo => listed.iter().try_for_each(|object| apply(&mut cluster, object))?,
     }
     for kind in KINDS {
         cluster.relist_end(kind);
     }
-    let cursor = cluster.cursor_open()?;
-    let mut mirror = Mirror::default();
-    match cluster.seal(NOW) {
-        Sealed::Waiting => bail!("sealed nothing although everything was listed"),
-        Sealed::Unchanged(_) | Sealed::Generation(_) => {}
+    publish(&mut cluster, cursor, &mut mirror)?;
+    if !later.is_empty() {
+        later.iter().try_for_each(|object| apply(&mut cluster, object))?;
+        publish(&mut cluster, cursor, &mut mirror)?;
     }
+    Ok(Ours { view: view(&cluster, &mirror)?, health: health(&mirror), endpoints: endpoints(&cluster) })
+}
+
+/// Seals, pulls into the mirror, acknowledges.
+fn publish(cluster: &mut Cluster<'_>, cursor: CursorId, mirror: &mut Mirror) -> Result<()> {
+    let generation = match cluster.seal(NOW) {
+        Sealed::Waiting => bail!("sealed nothing although everything was listed"),
+        Sealed::Unchanged(_) => return Ok(()),
+        Sealed::Generation(generation) => generation,
+    };
     while let Some(change) = cluster.next(cursor)? {
         mirror.apply(&change).map_err(|broken| anyhow!(broken))?;
     }
-    Ok(Ours { view: view(&cluster, &mirror)?, health: health(&mirror), endpoints: endpoints(&cluster) })
+    cluster.ack(cursor, generation, NOW, |_| {})?;
+    Ok(())
 }
 
 fn view(cluster: &Cluster<'_>, mirror: &Mirror) -> Result<View> {

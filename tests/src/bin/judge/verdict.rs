@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::differences::{Case, LONE_IP, row};
 use crate::facts::{Comparison, Difference, View, compare_endpoints, compare_health, compare_views};
-use crate::ours::answer as our_answer;
+use crate::ours::{Arrival, answer as our_answer};
 use crate::upstream::{Answer, Document, Slice, pod_endpoints, services_with_hints};
 
 /// What came out of one cluster, or of many.
@@ -135,12 +135,13 @@ pub(crate) fn judge(document: &Document, answer: Answer) -> Result<Verdict> {
     let hinted = services_with_hints(&slices);
 
     let mut verdict = Verdict::default();
-    for proxy in answer.proxies {
+    for (number, proxy) in answer.proxies.into_iter().enumerate() {
+        let arrival = Arrival::nth(number);
         let (node, zone) = (proxy.node_name.clone(), proxy.zone.clone());
         let health = proxy.health();
         let upstream = proxy.view();
 
-        let ours = our_answer(&from_slices, &limits, &node, Source::Slices)?;
+        let ours = our_answer(&from_slices, &limits, &node, Source::Slices, arrival)?;
         let case = Case { document, slices: &slices, zone: &zone, ours: &ours.view, upstream: &upstream };
         let mut found = compare_views(Comparison::Slices, &node, &ours.view, &upstream);
         found.extend(compare_health(Comparison::Slices, &node, &ours.health, &health));
@@ -160,7 +161,7 @@ pub(crate) fn judge(document: &Document, answer: Answer) -> Result<Verdict> {
         let upstream_view = comparable(&upstream);
         let with_lists = verdict.lists == 0;
         let compare = |objects: &[Object]| -> Result<(View, Vec<Difference>)> {
-            let ours = our_answer(objects, &limits, &node, Source::Pods)?;
+            let ours = our_answer(objects, &limits, &node, Source::Pods, arrival)?;
             let view = comparable(&ours.view);
             let mut found = compare_views(Comparison::PodView, &node, &view, &upstream_view);
             if with_lists {
