@@ -480,6 +480,7 @@ fn one_sample_for_each_cause_after_the_acknowledgement() {
         apply(cluster, 900, 1);
         cluster.seal(T0);
         let mut samples = Vec::new();
+        while cluster.next(cursor).unwrap().is_some() {}
         cluster
             .ack(cursor, 1, Timestamp::from_nanos(5_000), |sample| samples.push(sample.latency_ns))
             .unwrap();
