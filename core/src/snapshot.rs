@@ -6,44 +6,61 @@
 //! [`Image::open`] reads it.
 //!
 //! ```text
-//! Numbers are little-endian; every section begins at a multiple of 8, and bytes in between are 0.
+//! Numbers are little-endian, places within a record and lengths in bytes. Sections stand in the order of their
+//! numbers, each at the next multiple of 8; what lies between is 0.
 //!
-//! header   0   8  "evenkeel"                         section  16  a Service, by "namespace/name"
-//!          8   4  version: 1                         0        0  8  text: "namespace/name"
-//!         12   4  bytes of the image                          8  8  run of ports
-//!         16   8  checksum
-//!         24   8  generation                         section  32  a port of a Service in one family, by name,
-//!         32   8  text: name of the node             1            protocol and family
-//!         40   8  section 0: Services                         0  8  text: its name
-//!         48   8  section 1: ports                            8  8  run of VIPs
-//!         56   8  section 2: VIPs                            16  8  run of backends
-//!         64   8  section 3: source ranges                   24  4  number of its Service
-//!         72   8  section 4: backends                        28  2  the port that clients dial; 0 for none
-//!         80   8  section 5: places                          30  1  0 TCP, 1 UDP, 2 SCTP
-//!         88   8  section 6: text                            31  1  0 IPv4, 1 IPv6
+//! header, 96 bytes
+//!    0   8  "evenkeel"
+//!    8   4  version: 1
+//!   12   4  bytes of the whole image, a multiple of 8
+//!   16   8  checksum
+//!   24   8  generation
+//!   32   8  text: name of the node
+//!   40  56  seven sections: first byte, counted from the header's (4); count of records (4)
 //!
-//! section 40  a VIP, by kind, address and port       section  40  a backend, by address and port
-//! 2        0 16  address; IPv4 as ::ffff:a.b.c.d     4        0 16  address
-//!         16  4  number of its port                          16  4  number of its port
-//!         20  8  run of source ranges; empty for all         20  4  number of its place; 0xffffffff for none
-//!         28  4  seconds of ClientIP affinity                24  8  text: "uid/name" of its Pod
-//!         32  2  the port that clients dial                  32  2  the port to send to
-//!         34  2  health check node port; 0 for none          34  2  weight in the Cluster set
-//!         36  1  0 ClusterIP, 1 ExternalIP,                  36  2  weight in the Local set
-//!                2 LoadBalancer, 3 NodePort                  38  1  0 ready, 1 terminating, 2 draining
-//!         37  1  0 serve, 1 reject, 2 drop                   39  1  bits: 1 in the Cluster set, 2 in the Local
-//!         38  1  bits: 1 policy Local, 2 masquerade,                set, 4 on the node of the image
-//!                4 short circuit
-//!         39  1  0                                   section   8  a place, by first appearance
-//!                                                    5        0  8  text: "node/zone"
-//! section 17  a source range
-//! 3        0 16  first address                       section   1  a byte of text, UTF-8
-//!         16  1  length of the prefix                6
+//! section 0: Services, 16 bytes each, in the order of their names
+//!    0   8  text: "namespace/name"
+//!    8   8  run of ports
+//! section 1: ports of a Service in one family, 32 bytes each, by name, protocol, family
+//!    0   8  text: its name
+//!    8   8  run of VIPs
+//!   16   8  run of backends
+//!   24   4  its Service
+//!   28   2  the port that clients dial, node ports aside; 0 for none
+//!   30   1  0 TCP, 1 UDP, 2 SCTP
+//!   31   1  0 IPv4, 1 IPv6
+//! section 2: VIPs, 40 bytes each, by kind, address, port
+//!    0  16  address; IPv4 as ::ffff:a.b.c.d
+//!   16   4  its port in section 1
+//!   20   8  run of source ranges; an empty one stands for everybody
+//!   28   4  seconds of ClientIP affinity; 0 for none
+//!   32   2  the port that clients dial
+//!   34   2  health check node port; 0 for none
+//!   36   1  0 ClusterIP, 1 ExternalIP, 2 LoadBalancer, 3 NodePort
+//!   37   1  0 serve, 1 reject, 2 drop
+//!   38   1  bits: 1 policy Local, 2 masquerade, 4 short circuit
+//!   39   1  0
+//! section 3: source ranges, 17 bytes each
+//!    0  16  first address
+//!   16   1  length of the prefix, in its own family
+//! section 4: backends, 40 bytes each, by address, port
+//!    0  16  address
+//!   16   4  its port in section 1
+//!   20   4  its place; 0xffffffff for none
+//!   24   8  text: "uid/name" of its Pod
+//!   32   2  the port to send to
+//!   34   2  weight in the Cluster set
+//!   36   2  weight in the Local set
+//!   38   1  0 ready, 1 terminating, 2 draining
+//!   39   1  bits: 1 in the Cluster set, 2 in the Local set, 4 on the node of the image
+//! section 5: places, 8 bytes each, as they first appear among backends
+//!    0   8  text: "node/zone"
+//! section 6: bytes of text, UTF-8
 //!
-//! section or run: number of its first byte or record (4), count of its records (4)
-//! text: its first byte in section 6 (4), its bytes (2), bytes before its slash (2; 0 without)
-//! checksum: sum = 0x9e3779b97f4a7c15; then for each eight bytes w but the checksum's own:
-//!           sum = (sum ^ w) * 0x9fb21c651e98df25; sum = sum ^ (sum >> 32)
+//! run:      number of the first record of a section (4), how many there are (4)
+//! text:     number of its first byte in section 6 (4), length (2), bytes before its slash (2; 0 without)
+//! checksum: sum = 0x9e3779b97f4a7c15, then for each 8 bytes w of the image but the checksum's own:
+//!           sum = (sum ^ w) * 0x9fb21c651e98df25, sum = sum ^ (sum >> 32)
 //! ```
 //! Another layout is another version, and no version but its own is read: whoever finds an old image takes the
 //! state anew.
@@ -115,7 +132,7 @@ impl<'a> Image<'a> {
     /// Costs a look at every byte of it.
     ///
     /// # Errors
-    /// Each kind of [`Refused`], looked for in their order.
+    /// Each kind of [`Refused`], looked for in this order. A size that is too large may itself be damage.
     pub fn open(bytes: &'a [u8]) -> Result<Self, Refused> {
         if bytes.iter().zip(record::MAGIC).any(|(byte, wanted)| *byte != wanted) {
             return Err(Refused::NotAnImage);

@@ -58,8 +58,8 @@ impl Mirror {
                 let port = Port::from_core(&gone.port());
                 self.check_id(gone.id.get(), &port)?;
                 let key = (Socket::from_core(gone.address, gone.number), port.protocol.clone());
-                // Another Service may have taken the address over in the same generation.
-                if self.vips.get(&key).is_some_and(|row| row.port == port) {
+                // In the same generation the address may have been taken over, by another Service or as another kind.
+                if self.vips.get(&key).is_some_and(|row| row.port == port && row.kind == gone.kind.text()) {
                     self.vips.remove(&key);
                 }
                 self.forget_id(&port);

@@ -395,33 +395,33 @@ impl Cluster<'_> {
             at = row.next_in_port;
         }
         self.sort_port(id);
-        let range = self.settings.weight_range;
         let first = self.ports.at(id).first_endpoint;
-        let mut scale = (range > 0).then(|| Scale::new(self.node_weights(first), range));
+        let range = self.settings.weight_range;
+        // Weights are in hundredths until they are scaled, if they fit; whole without a range.
+        let fits = range > 0 && self.node_sums(first, Facts::NONE).all(|sum| u16::try_from(sum).is_ok());
+        let weigh =
+            move |sum: u32| u16::try_from(sum).ok().filter(|_| fits).unwrap_or(weight::node(sum.into()));
+        let mut cluster = Scale::new(self.node_sums(first, Facts::READY).map(weigh), range);
+        let mut local = Scale::new(self.node_sums(first, Facts::LOCAL).map(weigh), range);
         let mut differs = false;
         let mut at = first;
         while at.is_some() {
             let row = *self.endpoints.at(at);
             if row.shows(shows::OF_NODE) {
-                let weight = weight::node(row.sum().into());
-                let given = scale
-                    .as_mut()
-                    .map_or(weight, |scale| if row.count() > 0 { scale.give(weight) } else { 0 });
-                self.endpoints.at_mut(at).weight = weight;
-                let in_cluster = row.count() > 0 && row.counted.has(Facts::READY);
-                let in_local = row.count() > 0 && row.counted.has(Facts::LOCAL);
-                let wanted = if row.count() == 0 {
-                    Shown::default()
-                } else {
-                    Shown {
-                        bits: if in_cluster { shows::IN_CLUSTER } else { 0 }
-                            | if in_local { shows::IN_LOCAL } else { 0 },
-                        cluster_weight: if in_cluster { given } else { 0 },
-                        local_weight: if in_local { given } else { 0 },
-                        place: row.place,
-                        pod: TextId::NONE,
+                let mut wanted = Shown::default();
+                let weight = weigh(row.sum());
+                if row.count() > 0 {
+                    wanted.place = row.place;
+                    if row.counted.has(Facts::READY) {
+                        wanted.bits |= shows::IN_CLUSTER;
+                        wanted.cluster_weight = if range > 0 { cluster.give(weight) } else { weight };
                     }
-                };
+                    if row.counted.has(Facts::LOCAL) {
+                        wanted.bits |= shows::IN_LOCAL;
+                        wanted.local_weight = if range > 0 { local.give(weight) } else { weight };
+                    }
+                }
+                self.endpoints.at_mut(at).weight = weight;
                 differs |= self.publish(at, &wanted, show.low);
             } else if row.shows(shows::VISIBLE | shows::SERVING) {
                 differs |= self.publish(at, &Shown::default(), show.low);
@@ -431,15 +431,15 @@ impl Cluster<'_> {
         differs
     }
 
-    /// The weights of nodes as backends, in order of address.
-    fn node_weights(&self, first: EndpointId) -> impl Iterator<Item = u16> + Clone {
+    /// The sums of weights, in hundredths, of the nodes that are backends in a set, in order of address.
+    fn node_sums(&self, first: EndpointId, set: Facts) -> impl Iterator<Item = u32> + Clone {
         let mut at = first;
         core::iter::from_fn(move || {
             while at.is_some() {
                 let row = self.endpoints.at(at);
                 at = row.next_in_port;
-                if row.shows(shows::OF_NODE) && row.count() > 0 {
-                    return Some(weight::node(row.sum().into()));
+                if row.shows(shows::OF_NODE) && row.count() > 0 && row.counted.has(set) {
+                    return Some(row.sum());
                 }
             }
             None

@@ -4,10 +4,6 @@ use crate::facts::{Comparison, Difference, PortFacts, View};
 use crate::freedom::{Sets, allowed, is_open, states_follow};
 use crate::upstream::{Document, Slice, seen};
 
-/// A Pod with `podIP` and no `podIPs`, which no API server of today writes, is an endpoint here and none upstream.
-/// Such a difference is gone once that address is.
-pub(crate) const LONE_IP: &str = "D-J3";
-
 /// A difference with what surrounds it.
 pub(crate) struct Case<'c> {
     pub(crate) document: &'c Document,

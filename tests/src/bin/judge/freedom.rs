@@ -1,8 +1,8 @@
 //! Where upstream leaves the answer open: two live endpoints with one address and port.
 //!
 //! kube-proxy walks slices in the order of a Go map. Of endpoints with the same address and port the last one
-//! that is not terminating wins; if all are terminating, the first. So each of the candidates may be the one,
-//! and the view is one of several. This is kube-proxy's categorising once more, in the plainest form, for each
+//! that is not terminating wins; if all are terminating, the first. Within a slice the order is fixed, so each
+//! slice has one candidate; which of them it is, is open, and the view is one of several. This is kube-proxy's categorising once more, in the plainest form, for each
 //! choice there is.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -40,16 +40,23 @@ fn candidates(seen: &[Seen]) -> Vec<Vec<&Seen>> {
         by_key.entry(&endpoint.key).or_default().push(endpoint);
     }
     for list in by_key.values_mut() {
-        if list.iter().any(|e| !e.terminating) {
-            list.retain(|e| !e.terminating);
-        }
-        let mut distinct: Vec<&Seen> = Vec::new();
+        let any_live = list.iter().any(|e| !e.terminating);
+        let mut candidates: Vec<&Seen> = Vec::new();
         for endpoint in list.drain(..) {
-            if !distinct.contains(&endpoint) {
-                distinct.push(endpoint);
+            if any_live && endpoint.terminating {
+                continue;
+            }
+            match candidates.iter_mut().find(|candidate| candidate.slice == endpoint.slice) {
+                Some(earlier) if any_live => *earlier = endpoint,
+                Some(_) => {}
+                None => candidates.push(endpoint),
             }
         }
-        *list = distinct;
+        for candidate in candidates {
+            if !list.iter().any(|e| e.says() == candidate.says()) {
+                list.push(candidate);
+            }
+        }
     }
     by_key.into_values().collect()
 }

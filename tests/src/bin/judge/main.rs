@@ -50,8 +50,9 @@ const USE: &str = "usage: judge --oracle PATH [--clusters N] [--seed S] [--jobs 
 const BLOCK: u64 = 50;
 /// Differences after these are counted, not shrunk.
 const SHRUNK_MAX: usize = 8;
-/// So many differences of one cluster are shown.
+/// So many differences of one cluster, and so many of its objects, are shown.
 const SHOWN_MAX: usize = 3;
+const OBJECTS_MAX: usize = 12;
 /// Where the smallest clusters go.
 const FOLDER: &str = "target/judge";
 
@@ -114,7 +115,10 @@ impl Fault {
             Self::Differences(list) => {
                 list.first().map(|d| format!("{}-{}", d.comparison.text(), d.fact)).unwrap_or_default()
             }
-            Self::Broken(_) => "broken".into(),
+            Self::Broken(why) => {
+                let cause = why.rsplit(": ").find(|part| part.contains(' ')).unwrap_or(why);
+                cause.chars().filter(|c| c.is_ascii_alphabetic() || *c == ' ').take(40).collect()
+            }
         }
     }
 }
@@ -141,14 +145,15 @@ impl Judge<'_> {
     fn work(&self) -> Result<()> {
         let mut server = Server::start(&self.options.oracle)?;
         loop {
-            let block = self.blocks.fetch_add(1, Ordering::Relaxed);
-            let first = block * BLOCK;
-            if first >= self.options.clusters {
+            // A seed belongs to the same block, and so has the same mode, in every run.
+            let end = self.options.seed + self.options.clusters;
+            let block = self.options.seed / BLOCK + self.blocks.fetch_add(1, Ordering::Relaxed);
+            let first = self.options.seed.max(block * BLOCK);
+            if first >= end {
                 return server.finish();
             }
             let mode = &MODES[usize::try_from(block)? % MODES.len()];
-            let count = BLOCK.min(self.options.clusters - first);
-            self.block(&mut server, mode, self.options.seed + first, count)?;
+            self.block(&mut server, mode, first, end.min((block + 1) * BLOCK) - first)?;
         }
     }
 
@@ -216,7 +221,7 @@ impl Judge<'_> {
             found.is_some_and(|found| found.kind() == kind)
         });
         std::fs::create_dir_all(FOLDER)?;
-        let path = Path::new(FOLDER).join(format!("{name}-{}.json", kind.replace(' ', "-")));
+        let path = Path::new(FOLDER).join(format!("{name}-{}.json", kind.trim().replace(' ', "-")));
         let mut line = serde_json::to_vec(&small)?;
         line.push(b'\n');
         std::fs::write(&path, &line)?;
@@ -232,7 +237,7 @@ impl Judge<'_> {
             }
             Fault::Broken(why) => format!("  {why}\n"),
         };
-        let objects: String = small.items.iter().map(|item| format!("    {item}\n")).collect();
+        let objects: String = small.items.iter().take(OBJECTS_MAX).map(|item| format!("    {item}\n")).collect();
         println!(
             "\n{title}: unexplained\n{}shrunk to {} objects, {}:\n{}{objects}",
             lines(&fault),

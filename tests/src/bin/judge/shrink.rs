@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::upstream::Document;
 
 /// Each question costs upstream a few milliseconds.
-const QUESTIONS_MAX: usize = 4_000;
+const QUESTIONS_MAX: usize = 2_000;
 
 /// Leaves out whole objects, then parts of objects, as long as `differs` says yes to the rest.
 pub(crate) fn smallest(document: &Document, mut differs: impl FnMut(&Document) -> bool) -> Document {

@@ -257,15 +257,25 @@ struct Named {
 }
 
 /// One endpoint of a service port as kube-proxy sees it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub(crate) struct Seen {
     pub(crate) key: String,
+    /// Which slice says so.
+    pub(crate) slice: usize,
     pub(crate) ready: bool,
     pub(crate) serving: bool,
     pub(crate) terminating: bool,
     pub(crate) node: String,
     pub(crate) zone_hints: Vec<String>,
     pub(crate) node_hints: Vec<String>,
+}
+
+impl Seen {
+    /// Everything that kube-proxy's answer depends on.
+    pub(crate) fn says(&self) -> impl PartialEq {
+        let conditions = (self.ready, self.serving, self.terminating);
+        (conditions, self.node.clone(), self.zone_hints.clone(), self.node_hints.clone())
+    }
 }
 
 /// An address as Go prints it after its tolerant parse: that is `Ipv6Addr`'s form but for an IPv4 address in
@@ -356,7 +366,7 @@ impl Endpoint {
 /// What kube-proxy's trackers are given for one service port: duplicates included.
 pub(crate) fn seen(slices: &[Slice], key: &PortKey) -> Vec<Seen> {
     let mut all = Vec::new();
-    for slice in slices.iter().filter(|slice| !slice.is_hidden()) {
+    for (at, slice) in slices.iter().enumerate().filter(|(_, slice)| !slice.is_hidden()) {
         for (_, number) in slice.port_keys().filter(|(of, _)| of == key) {
             for endpoint in &slice.endpoints {
                 let Some(address) = endpoint.addresses.first() else { continue };
@@ -367,6 +377,7 @@ pub(crate) fn seen(slices: &[Slice], key: &PortKey) -> Vec<Seen> {
                 };
                 all.push(Seen {
                     key: endpoint_text(&canonical(address), number),
+                    slice: at,
                     ready: endpoint.ready(),
                     serving: endpoint.serving(),
                     terminating: endpoint.terminating(),

@@ -8,7 +8,7 @@ use evenkeel_core::limits::{Limits, Source};
 use evenkeel_tests::feed::{decode, of_kind};
 use serde_json::Value;
 
-use crate::differences::{Case, LONE_IP, row};
+use crate::differences::{Case, row};
 use crate::facts::{Comparison, Difference, View, compare_endpoints, compare_health, compare_views};
 use crate::ours::{Arrival, answer as our_answer};
 use crate::upstream::{Answer, Document, Slice, pod_endpoints, services_with_hints};
@@ -76,23 +76,6 @@ fn limits(document: &Document, slices: &[Slice]) -> Result<Limits> {
     Ok(limits)
 }
 
-/// The same objects without the addresses of Pods that have `podIP` alone; `None` if there is no such Pod.
-fn without_lone_ips(document: &Document) -> Option<Vec<Value>> {
-    let is_lone = |item: &Value| {
-        item["kind"] == "Pod" && item["status"]["podIPs"].as_array().is_none_or(|list| list.is_empty())
-    };
-    let lone = document.items.iter().any(|item| is_lone(item) && !item["status"]["podIP"].is_null());
-    lone.then(|| {
-        let mut items = document.items.clone();
-        for item in items.iter_mut().filter(|item| is_lone(item)) {
-            if let Value::Object(status) = &mut item["status"] {
-                status.remove("podIP");
-            }
-        }
-        items
-    })
-}
-
 /// A Service's namespace and name.
 type Name = (String, String);
 
@@ -123,10 +106,6 @@ pub(crate) fn judge(document: &Document, answer: Answer) -> Result<Verdict> {
     let raw: Vec<Value> = answer.raw_endpoint_slices.iter().map(|slice| of_kind("EndpointSlice", slice)).collect();
     let from_slices = decode_all(of_kinds(&document.items, &["Node", "Service"]).chain(&raw))?;
     let from_pods = decode_all(of_kinds(&document.items, &["Node", "Service", "Pod"]))?;
-    let from_listed_ips = match without_lone_ips(document) {
-        Some(items) => Some(decode_all(of_kinds(&items, &["Node", "Service", "Pod"]))?),
-        None => None,
-    };
     let selecting = with_selector(document);
     // What is left of deleted Services has no counterpart here.
     let mut upstream_lists = pod_endpoints(&slices);
@@ -160,21 +139,11 @@ pub(crate) fn judge(document: &Document, answer: Answer) -> Result<Verdict> {
         };
         let upstream_view = comparable(&upstream);
         let with_lists = verdict.lists == 0;
-        let compare = |objects: &[Object]| -> Result<(View, Vec<Difference>)> {
-            let ours = our_answer(objects, &limits, &node, Source::Pods, arrival)?;
-            let view = comparable(&ours.view);
-            let mut found = compare_views(Comparison::PodView, &node, &view, &upstream_view);
-            if with_lists {
-                found.extend(compare_endpoints(&node, &ours.endpoints, &upstream_lists));
-            }
-            Ok((view, found))
-        };
-        let (mut our_view, mut found) = compare(&from_pods)?;
-        if let (Some(objects), false) = (&from_listed_ips, found.is_empty()) {
-            let before = found.len();
-            (our_view, found) = compare(objects)?;
-            let gone = before.saturating_sub(found.len()) as u64;
-            *verdict.explained.entry(LONE_IP).or_default() += gone;
+        let ours = our_answer(&from_pods, &limits, &node, Source::Pods, arrival)?;
+        let our_view = comparable(&ours.view);
+        let mut found = compare_views(Comparison::PodView, &node, &our_view, &upstream_view);
+        if with_lists {
+            found.extend(compare_endpoints(&node, &ours.endpoints, &upstream_lists));
         }
         let case = Case { document, slices: &slices, zone: &zone, ours: &our_view, upstream: &upstream_view };
         verdict.sort_out(&case, found);
