@@ -136,6 +136,30 @@ pub struct EndpointSlice<'a> {
     pub endpoints: &'a [Endpoint<'a>],
 }
 
+/// Endpoints of a slice, wherever they stand: as they are here, in a C program's array, in a reader's memory.
+pub trait Endpoints {
+    /// How many there are.
+    fn count(&self) -> usize;
+
+    /// Shows each of them, in order, for as long as `visit` answers true. May be called several times, and shows the
+    /// same each time.
+    fn each(&self, visit: impl FnMut(&Endpoint<'_>) -> bool);
+}
+
+impl Endpoints for [Endpoint<'_>] {
+    fn count(&self) -> usize {
+        self.len()
+    }
+
+    fn each(&self, mut visit: impl FnMut(&Endpoint<'_>) -> bool) {
+        for endpoint in self {
+            if !visit(endpoint) {
+                break;
+            }
+        }
+    }
+}
+
 /// One of `ports` of an EndpointSlice.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SlicePort<'a> {

@@ -6,7 +6,7 @@ use super::rows::{EndpointId, PlaceId, SliceId, shows};
 use super::{Applied, Cluster, Kind, family_bit};
 use crate::bounds;
 use crate::error::{Error, Field};
-use crate::object::{Endpoint, EndpointSlice};
+use crate::object::{Endpoint, EndpointSlice, Endpoints};
 use crate::reason::Reason;
 use crate::text::{Domain, TextId};
 use crate::usable::Facts;
@@ -28,7 +28,19 @@ impl Cluster<'_> {
     /// `Invalid`: a name or a list is over its bound. `Full`. In both cases the last good state stays,
     /// its Service is marked as stale, and a relist in progress does not end it.
     pub fn apply_slice(&mut self, slice: &EndpointSlice<'_>) -> Result<Applied, Error> {
-        if let Err(error) = check(slice) {
+        self.apply_slice_of(slice, slice.endpoints)
+    }
+
+    /// The same with endpoints that stand elsewhere; those of the slice are not looked at.
+    ///
+    /// # Errors
+    /// As [`Cluster::apply_slice`].
+    pub fn apply_slice_of<E: Endpoints + ?Sized>(
+        &mut self,
+        slice: &EndpointSlice<'_>,
+        endpoints: &E,
+    ) -> Result<Applied, Error> {
+        if let Err(error) = check(slice, endpoints) {
             self.mark_stale(Kind::Slice, slice.namespace, slice.name);
             return self.refuse(error);
         }
@@ -37,12 +49,12 @@ impl Cluster<'_> {
             self.counters.ignored = self.counters.ignored.saturating_add(1);
             return Ok(Applied::Ignored(reason));
         }
-        let most = self.need_slice(slice, false);
-        if let Err(error) = self.make_room(&most, |cluster| cluster.need_slice(slice, true)) {
+        let most = self.need_slice(slice, endpoints, false);
+        if let Err(error) = self.make_room(&most, |cluster| cluster.need_slice(slice, endpoints, true)) {
             self.mark_stale(Kind::Slice, slice.namespace, slice.name);
             return self.refuse(error);
         }
-        let Some(changed) = self.take_slice(slice) else {
+        let Some(changed) = self.take_slice(slice, endpoints) else {
             return self.refuse(Error::Invalid(Field::Count)); // Cannot happen: there was room.
         };
         let counter = if changed { &mut self.counters.applied } else { &mut self.counters.unchanged };
@@ -111,12 +123,17 @@ impl Cluster<'_> {
     }
 
     /// What it needs: the most it can, or what is not there yet.
-    fn need_slice(&self, slice: &EndpointSlice<'_>, exact: bool) -> Need {
+    fn need_slice<E: Endpoints + ?Sized>(
+        &self,
+        slice: &EndpointSlice<'_>,
+        endpoints: &E,
+        exact: bool,
+    ) -> Need {
         let mut need = Need::default();
         let ports = slice.ports.iter().filter(|port| port.port != 0);
         // Not `count`: where overflow is checked it could panic.
         let count = ports.clone().fold(0u32, |sum, _| sum.saturating_add(1));
-        need.endpoints = super::count(slice.endpoints.len()).saturating_mul(count);
+        need.endpoints = super::count(endpoints.count()).saturating_mul(count);
         let (namespace, name) = (slice.namespace.as_bytes(), slice.name.as_bytes());
         let service = slice.service.as_bytes();
         if !exact || self.find_slice(slice.namespace, slice.name).is_none() {
@@ -136,15 +153,21 @@ impl Cluster<'_> {
                 }
             }
         }
-        let mut before = None;
-        for endpoint in slice.endpoints {
-            if exact && before == Some((endpoint.node, endpoint.zone)) {
-                continue;
+        // Endpoints on one node often stand together: what the last one needed is not needed again.
+        let mut last = [0u8; 2 * bounds::NAME_BYTES_MAX + 1];
+        endpoints.each(|endpoint| {
+            let place = [endpoint.node.as_bytes(), b"/", endpoint.zone.as_bytes()];
+            let same = exact
+                && place.iter().flat_map(|part| part.iter()).zip(&last).all(|(byte, last)| byte == last);
+            if !same {
+                self.need_place(&mut need, endpoint.node, endpoint.zone, exact);
             }
-            before = Some((endpoint.node, endpoint.zone));
-            self.need_place(&mut need, endpoint.node, endpoint.zone, exact);
-        }
-        for endpoint in slice.endpoints {
+            if exact {
+                last = [0; 2 * bounds::NAME_BYTES_MAX + 1];
+                for (to, byte) in last.iter_mut().zip(place.iter().flat_map(|part| part.iter())) {
+                    *to = *byte;
+                }
+            }
             if !endpoint.zone_hints.is_empty() || !endpoint.node_hints.is_empty() {
                 let mut bytes = [0; HINTS_BYTES];
                 self.need_text(&mut need, Domain::Plain, &[encode_hints(endpoint, &mut bytes)], exact);
@@ -161,7 +184,8 @@ impl Cluster<'_> {
                     }
                 }
             }
-        }
+            true
+        });
         need
     }
 
@@ -175,7 +199,11 @@ impl Cluster<'_> {
     }
 
     /// Takes it over; whether anything changed. `None` cannot happen where there was room.
-    fn take_slice(&mut self, slice: &EndpointSlice<'_>) -> Option<bool> {
+    fn take_slice<E: Endpoints + ?Sized>(
+        &mut self,
+        slice: &EndpointSlice<'_>,
+        endpoints: &E,
+    ) -> Option<bool> {
         let family = slice.family?;
         let service = self.hold_service(slice.namespace, slice.service)?;
         let (id, new) = self.hold_slice(slice.namespace, slice.name)?;
@@ -210,20 +238,13 @@ impl Cluster<'_> {
             }
             let port_id = self.hold_port(service, port.name, port.protocol, family)?;
             // The first slice of a port, as most are, can only meet itself: looking is dearer than comparing.
-            let first =
-                slice.endpoints.len() <= COMPARED_MAX && self.ports.at(port_id).first_endpoint.is_none();
-            for (endpoint, before) in slice.endpoints.iter().zip(0..slice.endpoints.len()) {
-                let said = self.said(endpoint, port_id, port.port, slice.weight)?;
-                let mut earlier = slice.endpoints.iter().take(before);
-                let row = if first && earlier.all(|other| other.address != endpoint.address) {
-                    self.say_first(&mut remake, &said)?
-                } else {
-                    self.say(&mut remake, &said)?
-                };
-                if self.is_replaced_here(endpoint.node) && !endpoint.pod.name.is_empty() {
-                    self.let_pod_speak(row, slice.namespace, endpoint.pod.name)?;
-                }
-            }
+            let alone = endpoints.count() <= COMPARED_MAX && self.ports.at(port_id).first_endpoint.is_none();
+            let mut taken = Some(());
+            endpoints.each(|endpoint| {
+                taken = self.take_endpoint(slice, endpoint, port_id, port.port, alone, &mut remake);
+                taken.is_some()
+            });
+            taken?;
         }
         let first = self.end_remake(&mut remake, first);
         self.slices.at_mut(id).first = first;
@@ -236,6 +257,41 @@ impl Cluster<'_> {
             self.mark_dirty(service);
         }
         Some(changed)
+    }
+
+    /// One endpoint of a slice for one of its ports. `alone`: the port had no endpoints before this slice.
+    fn take_endpoint(
+        &mut self,
+        slice: &EndpointSlice<'_>,
+        endpoint: &Endpoint<'_>,
+        port: crate::change::PortId,
+        number: u16,
+        alone: bool,
+        remake: &mut super::endpoint::Remake,
+    ) -> Option<()> {
+        let said = self.said(endpoint, port, number, slice.weight)?;
+        let row = if alone && !self.stands_in(port, endpoint.address) {
+            self.say_first(remake, &said)?
+        } else {
+            self.say(remake, &said)?
+        };
+        if self.is_replaced_here(endpoint.node) && !endpoint.pod.name.is_empty() {
+            self.let_pod_speak(row, slice.namespace, endpoint.pod.name)?;
+        }
+        Some(())
+    }
+
+    /// The port has an endpoint of this address. Looks at each.
+    fn stands_in(&self, port: crate::change::PortId, address: crate::address::Address) -> bool {
+        let mut at = self.ports.at(port).first_endpoint;
+        while at.is_some() {
+            let row = self.endpoints.at(at);
+            if row.address == address {
+                return true;
+            }
+            at = row.next_in_port;
+        }
+        false
     }
 
     /// Of endpoints that stand in several slices, the newest slice speaks: one of them is newer now.
@@ -288,24 +344,31 @@ impl Cluster<'_> {
 }
 
 /// Every name and list is within its bound.
-fn check(slice: &EndpointSlice<'_>) -> Result<(), Error> {
+fn check<E: Endpoints + ?Sized>(slice: &EndpointSlice<'_>, endpoints: &E) -> Result<(), Error> {
     check_names(slice.namespace, slice.name)?;
     check_text(slice.service, bounds::NAME_BYTES_MAX)?;
-    check_counts(slice.ports.len(), slice.endpoints.len())?;
+    check_counts(slice.ports.len(), endpoints.count())?;
     for port in slice.ports {
         check_text(port.name, bounds::PORT_NAME_BYTES_MAX)?;
     }
-    for endpoint in slice.endpoints {
-        check_text(endpoint.node, bounds::NAME_BYTES_MAX)?;
-        check_text(endpoint.zone, bounds::NAME_BYTES_MAX)?;
-        check_text(endpoint.pod.name, bounds::NAME_BYTES_MAX)?;
-        check_text(endpoint.pod.uid, bounds::UID_BYTES_MAX)?;
-        if endpoint.zone_hints.len() > bounds::HINTS_MAX || endpoint.node_hints.len() > bounds::HINTS_MAX {
-            return Err(Error::Invalid(Field::Count));
-        }
-        for hint in endpoint.zone_hints.iter().chain(endpoint.node_hints) {
-            check_text(hint, bounds::NAME_BYTES_MAX)?;
-        }
+    let mut checked = Ok(());
+    endpoints.each(|endpoint| {
+        checked = check_endpoint(endpoint);
+        checked.is_ok()
+    });
+    checked
+}
+
+fn check_endpoint(endpoint: &Endpoint<'_>) -> Result<(), Error> {
+    check_text(endpoint.node, bounds::NAME_BYTES_MAX)?;
+    check_text(endpoint.zone, bounds::NAME_BYTES_MAX)?;
+    check_text(endpoint.pod.name, bounds::NAME_BYTES_MAX)?;
+    check_text(endpoint.pod.uid, bounds::UID_BYTES_MAX)?;
+    if endpoint.zone_hints.len() > bounds::HINTS_MAX || endpoint.node_hints.len() > bounds::HINTS_MAX {
+        return Err(Error::Invalid(Field::Count));
+    }
+    for hint in endpoint.zone_hints.iter().chain(endpoint.node_hints) {
+        check_text(hint, bounds::NAME_BYTES_MAX)?;
     }
     Ok(())
 }
