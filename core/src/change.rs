@@ -284,7 +284,8 @@ pub struct BackendGone<'c> {
     pub flush: bool,
 }
 
-/// A VIP that went.
+/// A VIP that went. A VIP is its address, port and protocol: while anybody serves them, under another kind or for another
+/// Service, this is not given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VipGone<'c> {
     pub(crate) names: Names<'c>,

@@ -236,7 +236,7 @@ impl Cluster<'_> {
                 if row.stage == VIPS && published && (new || row.whole) {
                     return Some(Item::Vip(at));
                 }
-                if row.stage == VIPS_GONE && !published && new && vip.generation != 0 {
+                if row.stage == VIPS_GONE && !published && new && vip.generation != 0 && !self.is_served(at) {
                     return Some(Item::VipGone(at));
                 }
             }
@@ -451,7 +451,31 @@ impl Cluster<'_> {
             self.drop_port_if_unused(at);
             at = next;
         }
+        // Whoever stands in this Service may stand on a row that is no more: he is given it again.
+        for number in 0..count(self.cursors.len()) {
+            self.reseat(number as usize, id, id);
+        }
         self.drop_service_if_unused(id);
+    }
+
+    /// A cursor that stands in one Service begins with another, or with the same again.
+    fn reseat(&mut self, number: usize, from: ServiceId, to: ServiceId) {
+        let Some(mut row) = self.cursors.get(number).copied().filter(|row| row.service == from) else {
+            return;
+        };
+        row.service = to;
+        row.stage = VIPS;
+        self.enter(&mut row);
+        if let Some(place) = self.cursors.get_mut(number) {
+            *place = row;
+        }
+    }
+
+    /// A published Service is about to be forgotten: whoever stands in it goes on with the next.
+    pub(super) fn leave_service(&mut self, id: ServiceId, next: ServiceId) {
+        for number in 0..count(self.cursors.len()) {
+            self.reseat(number as usize, id, next);
+        }
     }
 
     /// A table is full: cursors that have not acknowledged the newest generation are left behind, so that what was

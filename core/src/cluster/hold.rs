@@ -2,7 +2,7 @@
 
 use super::rows::{
     EndpointId, NodeId, NodeRow, PlaceId, PlaceRow, PortRow, ServiceId, ServiceRow, SliceId, SliceRow, VipId,
-    port, service, shows,
+    port, service, shows, vip,
 };
 use super::{Cluster, count};
 use crate::address::{Address, Family};
@@ -33,6 +33,19 @@ pub(super) struct Need {
 }
 
 impl Need {
+    /// What is left to be needed when so much comes free.
+    fn without(&self, free: &Self) -> Self {
+        Self {
+            services: self.services.saturating_sub(free.services),
+            ports: self.ports.saturating_sub(free.ports),
+            endpoints: self.endpoints.saturating_sub(free.endpoints),
+            vips: self.vips.saturating_sub(free.vips),
+            texts: self.texts.saturating_sub(free.texts),
+            text_bytes: self.text_bytes.saturating_sub(free.text_bytes),
+            ..*self
+        }
+    }
+
     /// One more text of this length.
     pub(super) fn text(&mut self, len: usize) {
         if len > 0 {
@@ -124,11 +137,60 @@ impl Cluster<'_> {
         if self.check_room(most).is_ok() {
             return Ok(());
         }
-        if self.check_room(&exact(self)).is_ok() {
-            return Ok(());
+        let need = exact(self);
+        let short = self.check_room(&need);
+        if short.is_ok() || self.check_room(&need.without(&self.reclaimable())).is_err() {
+            return short;
         }
         self.leave_slow_cursors_behind();
         self.check_room(&exact(self))
+    }
+
+    /// What is only kept for cursors that have not acknowledged the newest generation.
+    fn reclaimable(&self) -> Need {
+        let mut kept = Need::default();
+        let mut service = self.unpruned;
+        while service.is_some() {
+            let mut empty = true;
+            let mut port_id = self.services.at(service).first_port;
+            while port_id.is_some() {
+                let row = self.ports.at(port_id);
+                let mut rows_left = false;
+                let mut at = row.first_endpoint;
+                while at.is_some() {
+                    let endpoint = self.endpoints.at(at);
+                    if endpoint.is_tombstone() {
+                        kept.endpoints = kept.endpoints.saturating_add(1);
+                    } else {
+                        rows_left = true;
+                    }
+                    at = endpoint.next_in_port;
+                }
+                let mut at = row.first_vip;
+                while at.is_some() {
+                    let vip = self.vips.at(at);
+                    if vip.is(vip::WANTED | vip::PUBLISHED) {
+                        rows_left = true;
+                    } else {
+                        kept.vips = kept.vips.saturating_add(1);
+                    }
+                    at = vip.next_in_port;
+                }
+                if rows_left || row.is(port::DEFINED) {
+                    empty = false;
+                } else {
+                    kept.ports = kept.ports.saturating_add(1);
+                }
+                port_id = row.next_in_service;
+            }
+            let row = self.services.at(service);
+            if empty && !row.is(service::KNOWN | service::DIRTY) && row.slices == 0 {
+                kept.services = kept.services.saturating_add(1);
+                kept.text(self.texts.get(row.name).len());
+            }
+            service = row.newer;
+        }
+        kept
     }
 
     pub(super) fn find_service(&self, namespace: &str, name: &str) -> Option<ServiceId> {
@@ -424,6 +486,11 @@ impl Cluster<'_> {
                     break;
                 }
                 at = next;
+            }
+        }
+        for cursor in self.cursors.iter_mut() {
+            if cursor.vip == id {
+                cursor.vip = row.next_in_port;
             }
         }
         self.texts.release(row.ranges);

@@ -314,6 +314,12 @@ impl EndpointRow {
     pub(crate) const fn shows(&self, flag: u16) -> bool {
         self.shows & flag != 0
     }
+
+    /// It is only kept to tell cursors that it went.
+    pub(crate) const fn is_tombstone(&self) -> bool {
+        let held = shows::VISIBLE | shows::DIRTY | shows::OF_NODE;
+        !self.says.has(Facts::PRESENT) && self.next_twin.is_none() && self.shows & held == 0
+    }
 }
 
 /// Of a VIP.

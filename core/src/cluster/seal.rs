@@ -120,6 +120,7 @@ impl Cluster<'_> {
         if self.unpruned == id {
             self.unpruned = row.newer;
         }
+        self.leave_service(id, row.newer);
         let row = self.services.at_mut(id);
         row.flags &= !service::LISTED;
         row.older = ServiceId::NONE;

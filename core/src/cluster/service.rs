@@ -199,6 +199,9 @@ impl Cluster<'_> {
         }
 
         let mut at = before.first_port;
+        if before.created != now.created {
+            self.reconsider_all_claims(before.first_port);
+        }
         while at.is_some() {
             self.ports.at_mut(at).flags |= port::OLD;
             at = self.ports.at(at).next_in_service;

@@ -70,6 +70,19 @@ impl Cluster<'_> {
         Some(true)
     }
 
+    /// The claims of these ports are older or younger than they were.
+    pub(super) fn reconsider_all_claims(&mut self, first: PortId) {
+        let mut port = first;
+        while port.is_some() {
+            let mut at = self.ports.at(port).first_vip;
+            while at.is_some() {
+                self.reconsider_claims(at);
+                at = self.vips.at(at).next_in_port;
+            }
+            port = self.ports.at(port).next_in_service;
+        }
+    }
+
     /// A claim to an address and port came or went: whoever else has one must be looked at.
     pub(super) fn reconsider_claims(&mut self, id: VipId) {
         let row = *self.vips.at(id);
@@ -103,6 +116,18 @@ impl Cluster<'_> {
             at = self.vips.find_next(other, is);
         }
         false
+    }
+
+    /// Somebody publishes the address, port and protocol of this VIP: the same port under another kind, or another
+    /// Service that had the next claim.
+    pub(super) fn is_served(&self, id: VipId) -> bool {
+        let row = self.vips.at(id);
+        let key = self.vip_key(row.address, row.number, row.protocol);
+        let is = |other: &VipRow| {
+            (other.address, other.number, other.protocol) == (row.address, row.number, row.protocol)
+                && other.is(vip::PUBLISHED)
+        };
+        self.vips.find(key, is).is_some()
     }
 
     fn claims_before(&self, a: VipId, b: VipId) -> bool {

@@ -92,7 +92,7 @@ fn kind(input: &mut Input<'_>) -> Kind {
 }
 
 fn step(cluster: &mut Cluster<'_>, cursors: &mut [Option<CursorId>; 3], input: &mut Input<'_>, sum: &mut Sum) {
-    match input.below(20) {
+    match input.below(22) {
         0..4 => objects::apply_service(cluster, input, sum),
         4..7 => objects::apply_slice(cluster, input, sum),
         7..10 => objects::apply_pod(cluster, input, sum),
@@ -139,6 +139,7 @@ fn step(cluster: &mut Cluster<'_>, cursors: &mut [Option<CursorId>; 3], input: &
             let acknowledged = cluster.ack(cursor, generation, input.time(), |sample| sum.sample(&sample));
             sum.add(u64::from(acknowledged.is_ok()));
         }
+        19..21 => walk::image(cluster, input, sum),
         _ => walk::explain(cluster, input, sum),
     }
 }

@@ -168,6 +168,7 @@ pub fn apply_node(cluster: &mut Cluster<'_>, input: &mut Input<'_>, sum: &mut Su
         zone: input.name(),
         ready: input.flag(),
         unschedulable: input.flag(),
+        excluded: input.flag(),
         addresses: some(&addresses, input),
         weight: input.number(),
         maintenance: input.flag(),

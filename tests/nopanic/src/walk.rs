@@ -7,6 +7,7 @@ use evenkeel_core::cluster::{Origin, PortView, Sample, Sealed, ServiceView};
 use evenkeel_core::object::PodRef;
 
 use crate::input::Input;
+use evenkeel_core::snapshot::Image;
 
 #[derive(Default)]
 pub struct Sum(u64);
@@ -159,5 +160,65 @@ fn explain_port(port: &PortView<'_>, sum: &mut Sum) {
     for (pod, reason) in port.left_out() {
         sum.text(pod);
         sum.text(reason.text());
+    }
+}
+
+/// An image, opened as it is or with a byte changed, and asked everything.
+pub fn image(cluster: &mut Cluster<'_>, input: &mut Input<'_>, sum: &mut Sum) {
+    let mut bytes = [0; 8192];
+    let size = cluster.snapshot_size();
+    sum.add(size as u64);
+    let room = bytes.get_mut(..usize::from(input.number()).wrapping_mul(8) % 8193).unwrap_or(&mut []);
+    match cluster.snapshot_write(room) {
+        Ok(size) => sum.add(size as u64),
+        Err(error) => sum.add(u64::from(error == evenkeel_core::error::Error::TooSmall { needed: size })),
+    }
+    if input.flag()
+        && let Some(byte) = room.get_mut(usize::from(input.number()))
+    {
+        *byte = input.byte();
+    }
+    let image = match Image::open(room) {
+        Ok(image) => image,
+        Err(refused) => return sum.add(u64::from(refused == evenkeel_core::snapshot::Refused::Damaged)),
+    };
+    sum.text(image.node());
+    sum.add(image.generation());
+    sum.add(image.size() as u64);
+    sum.add(u64::from(image.counts().ports));
+    sum.add(image.bytes().len() as u64);
+    if let Some(service) = image.service(input.name(), input.name()) {
+        sum.add(u64::from(service.port_number(input.name()).unwrap_or(0)));
+        sum.add(u64::from(service.runs_on(input.name())));
+    }
+    for service in image.services() {
+        sum.service(service.name());
+        for port in service.ports() {
+            sum.add(u64::from(port.node_weight(input.name()).local));
+            for vip in port.vips() {
+                sum.address(vip.address);
+            }
+            for backend in port.backends_on(input.name()).chain(port.backends()) {
+                sum.address(backend.address);
+            }
+        }
+    }
+    for port in image.ports() {
+        sum.text(port.name().name);
+    }
+    for vip in image.vips() {
+        sum.service(vip.port().service);
+        sum.text(vip.kind.text());
+        sum.text(vip.state.text());
+        for range in vip.source_ranges.iter() {
+            sum.address(range.address);
+        }
+    }
+    for backend in image.backends() {
+        sum.service(backend.port().service);
+        sum.text(backend.node());
+        sum.text(backend.zone());
+        sum.pod(backend.pod());
+        sum.text(backend.state.text());
     }
 }

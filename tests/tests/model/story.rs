@@ -38,6 +38,8 @@ pub(crate) enum Op {
 pub(crate) struct Story {
     pub(crate) setup: Setup,
     pub(crate) limits: Limits,
+    /// Some limit is small: objects may be refused, and a refusal must change nothing.
+    pub(crate) tight: bool,
     pub(crate) ops: Vec<Op>,
 }
 
@@ -147,7 +149,6 @@ impl<'s> Teller<'s> {
             Op::Pull(consumer, count) => self.pull(cluster, *consumer, *count),
             Op::Ack(consumer) => {
                 let consumer = &mut self.consumers[*consumer];
-                if std::env::var("KNOWN").is_ok() && consumer.pulled == 0 { return Ok(()); } // TEMPORARY
                 consumer.acknowledged = consumer.pulled;
                 consumer.mirror.interrupt();
                 match cluster.ack(consumer.cursor, consumer.pulled, now(), |_| ()) {
@@ -167,13 +168,15 @@ impl<'s> Teller<'s> {
     }
 
     fn apply(&mut self, cluster: &mut Cluster<'_>, object: &Value) -> Result<(), String> {
-        let (before, left_behind) = (explain::dump(cluster), cluster.counters().cursors_stale);
+        let before = if self.story.tight { explain::dump(cluster) } else { Vec::new() };
+        let left_behind = cluster.counters().cursors_stale;
         match feed::apply(cluster, object) {
             Ok(_) => {
                 self.held.insert(key(object), object.clone());
                 Ok(())
             }
             Err(Refused::Undecodable(why)) => Err(format!("undecodable: {why}")),
+            Err(Refused::ByCluster(error)) if !self.story.tight => Err(format!("refused: {error}")),
             Err(Refused::ByCluster(error)) => {
                 if std::env::var("KNOWN").is_ok() && cluster.counters().cursors_stale != left_behind { return Ok(()); } // TEMPORARY
                 if cluster.counters().cursors_stale != left_behind {
