@@ -24,7 +24,11 @@ pub fn lines(cluster: &Cluster<'_>) -> Vec<String> {
             lines.extend(port.vips().map(|vip| of_vip(&port, &vip)));
             lines.extend(port.endpoints().map(|endpoint| of_endpoint(&port, &endpoint)));
             let left_out = port.left_out();
-            lines.extend(left_out.map(|(pod, why)| format!("left-out {} {pod} {}", Port::from_core(&port.port), why.code())));
+            lines.extend(
+                left_out.map(|(pod, why)| {
+                    format!("left-out {} {pod} {}", Port::from_core(&port.port), why.code())
+                }),
+            );
         }
     }
     lines.sort();

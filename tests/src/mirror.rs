@@ -41,7 +41,10 @@ impl Mirror {
             Change::Vip(vip) => {
                 let row = VipRow::from_core(vip);
                 self.check_id(vip.id.get(), &row.port)?;
-                self.vips.insert((row.at, row.port.protocol.clone()), row);
+                let before = self.vips.insert((row.at, row.port.protocol.clone()), row.clone());
+                if let Some(before) = before.filter(|before| before.port != row.port) {
+                    self.forget_id(&before.port);
+                }
             }
             Change::Backend(backend) => {
                 let row = BackendRow::from_core(backend);
@@ -58,9 +61,8 @@ impl Mirror {
                 let port = Port::from_core(&gone.port());
                 self.check_id(gone.id.get(), &port)?;
                 let key = (Socket::from_core(gone.address, gone.number), port.protocol.clone());
-                // In the same generation the address may have been taken over, by another Service or as another kind.
-                if self.vips.get(&key).is_some_and(|row| row.port == port && row.kind == gone.kind.text()) {
-                    self.vips.remove(&key);
+                if let Some(before) = self.vips.remove(&key).filter(|before| before.port != port) {
+                    self.forget_id(&before.port);
                 }
                 self.forget_id(&port);
             }
@@ -98,7 +100,8 @@ impl Mirror {
 
     /// A port of which nothing is left has no row number any more.
     fn forget_id(&mut self, port: &Port) {
-        if !self.vips.values().any(|row| row.port == *port) && !self.backends.keys().any(|(of, _)| of == port) {
+        if !self.vips.values().any(|row| row.port == *port) && !self.backends.keys().any(|(of, _)| of == port)
+        {
             self.ids.retain(|_, named| named != port);
         }
     }

@@ -46,9 +46,7 @@ fn expand_item(item: Value) -> Vec<Value> {
     let Some(repeat) = item.get("$repeat") else { return vec![expand(item)] };
     let count = repeat["count"].as_u64().unwrap_or(0);
     let start = repeat["start"].as_u64().unwrap_or(1);
-    (start..start + count)
-        .map(|i| expand(rewritten(&repeat["template"], &|text| printf(text, i))))
-        .collect()
+    (start..start + count).map(|i| expand(rewritten(&repeat["template"], &|text| printf(text, i)))).collect()
 }
 
 fn expand_map(map: Map<String, Value>) -> Value {
@@ -80,9 +78,7 @@ fn is_generators(value: &Value) -> bool {
 fn generate(generator: &Value) -> Vec<Value> {
     let number = |key: &str, default| generator.get(key).and_then(Value::as_i64).unwrap_or(default);
     let (first, count, step) = (number("first", 0), number("count", 0), number("step", 1));
-    (0..count)
-        .map(|n| rewritten(&generator["template"], &|text| braces(text, first + n * step)))
-        .collect()
+    (0..count).map(|n| rewritten(&generator["template"], &|text| braces(text, first + n * step))).collect()
 }
 
 /// The same value with every text, keys too, rewritten.
@@ -151,7 +147,12 @@ pub fn has(actual: &Value, expected: &Value) -> bool {
 
 /// Every expected item finds one of its own: augmenting paths, since one item may satisfy several.
 fn pairs_up(have: &[Value], want: &[Value]) -> bool {
-    fn place(want: usize, fits: &[Vec<usize>], seen: &mut [bool], taken: &mut BTreeMap<usize, usize>) -> bool {
+    fn place(
+        want: usize,
+        fits: &[Vec<usize>],
+        seen: &mut [bool],
+        taken: &mut BTreeMap<usize, usize>,
+    ) -> bool {
         for &have in &fits[want] {
             if std::mem::replace(&mut seen[have], true) {
                 continue;
@@ -164,10 +165,8 @@ fn pairs_up(have: &[Value], want: &[Value]) -> bool {
         }
         false
     }
-    let fits: Vec<Vec<usize>> = want
-        .iter()
-        .map(|wanted| (0..have.len()).filter(|&i| has(&have[i], wanted)).collect())
-        .collect();
+    let fits: Vec<Vec<usize>> =
+        want.iter().map(|wanted| (0..have.len()).filter(|&i| has(&have[i], wanted)).collect()).collect();
     let mut taken = BTreeMap::new();
     (0..want.len()).all(|i| place(i, &fits, &mut vec![false; have.len()], &mut taken))
 }
@@ -193,7 +192,10 @@ mod tests {
 
     #[test]
     fn a_list_that_generates_nothing_keeps_its_name() {
-        assert_eq!(expand(json!({"envFrom": [{"configMapRef": {}}]})), json!({"envFrom": [{"configMapRef": {}}]}));
+        assert_eq!(
+            expand(json!({"envFrom": [{"configMapRef": {}}]})),
+            json!({"envFrom": [{"configMapRef": {}}]})
+        );
     }
 
     #[test]

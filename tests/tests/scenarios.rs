@@ -33,7 +33,9 @@ fn every_scenario_is_told_alike_by_core_and_agent() {
             return Ok(());
         }
         // The agent's lines do not name Pods.
-        let plain = |line: &String| line.split(' ').filter(|word| !word.starts_with("pod=")).collect::<Vec<_>>().join(" ");
+        let plain = |line: &String| {
+            line.split(' ').filter(|word| !word.starts_with("pod=")).collect::<Vec<_>>().join(" ")
+        };
         let mut core = through_core::tell(scenario)?;
         core.iter_mut().for_each(|(_, lines)| *lines = lines.iter().map(plain).collect());
         let agent = through_agent::tell(name, scenario)?;

@@ -163,7 +163,8 @@ fn follow(file: &Path, is_root: bool, reached: &mut BTreeSet<PathBuf>) {
         return;
     }
     let parent = file.parent().unwrap_or_else(|| Path::new(""));
-    let beside = if is_root || file.ends_with("mod.rs") { parent.to_owned() } else { file.with_extension("") };
+    let beside =
+        if is_root || file.ends_with("mod.rs") { parent.to_owned() } else { file.with_extension("") };
     let mut given = None;
     for line in text(file).lines().map(str::trim) {
         if let Some(path) = line.strip_prefix("#[path = \"").and_then(|rest| rest.strip_suffix("\"]")) {
@@ -182,13 +183,16 @@ fn every_source_file_is_compiled() {
     let all: Vec<_> = sources();
     for path in &all {
         let parts: Vec<_> = path.iter().filter_map(|part| part.to_str()).collect();
-        let is_root = match parts.as_slice() {
-            [.., "src", "lib.rs" | "main.rs"] | [.., "build.rs"] => true,
-            [.., "src", "bin", _] | [.., "src", "bin", _, "main.rs"] => true,
-            [_, "tests" | "examples" | "benches", _] => true,
-            [_, "tests" | "examples" | "benches", _, "main.rs"] | [.., "fuzz_targets", _] => true,
-            _ => false,
-        };
+        let is_root = matches!(
+            parts.as_slice(),
+            [.., "src", "lib.rs" | "main.rs"]
+                | [.., "build.rs"]
+                | [.., "src", "bin", _]
+                | [.., "src", "bin", _, "main.rs"]
+                | [_, "tests" | "examples" | "benches", _]
+                | [_, "tests" | "examples" | "benches", _, "main.rs"]
+                | [.., "fuzz_targets", _]
+        );
         if is_root {
             follow(path, true, &mut reached);
         }
@@ -243,18 +247,24 @@ fn every_difference_that_a_test_cites_is_explained_and_cited() {
         .collect();
     let mut cited = BTreeSet::new();
     for path in files() {
-        if path.starts_with("tests") && (ends_with(&path, "rs") || ends_with(&path, "yaml") || ends_with(&path, "go")) {
+        if path.starts_with("tests")
+            && (ends_with(&path, "rs") || ends_with(&path, "yaml") || ends_with(&path, "go"))
+        {
             cited.extend(rows(&text(&path)));
         }
     }
     assert!(!explained.is_empty(), "docs/differences.md has no rows");
     none("cited, but not in docs/differences.md", &cited.difference(&explained).cloned().collect::<Vec<_>>());
-    none("in docs/differences.md, but no test cites it", &explained.difference(&cited).cloned().collect::<Vec<_>>());
+    none(
+        "in docs/differences.md, but no test cites it",
+        &explained.difference(&cited).cloned().collect::<Vec<_>>(),
+    );
 }
 
 #[test]
 fn every_limit_is_documented() {
-    let limits: Vec<_> = evenkeel_core::storage::BYTES_PER_ROW.iter().map(|(limit, _)| limit.name()).collect();
+    let limits: Vec<_> =
+        evenkeel_core::storage::BYTES_PER_ROW.iter().map(|(limit, _)| limit.name()).collect();
     assert!(limits.contains(&"services_max"));
     let pages: String = files()
         .iter()
@@ -262,7 +272,8 @@ fn every_limit_is_documented() {
         .map(|path| text(path))
         .collect();
     let flag = |name: &str| format!("--{}", name.replace('_', "-"));
-    let missing = limits.iter().filter(|name| !pages.contains(&format!("`{name}`")) && !pages.contains(&flag(name)));
+    let missing =
+        limits.iter().filter(|name| !pages.contains(&format!("`{name}`")) && !pages.contains(&flag(name)));
     none("limits that no document names", &missing.map(ToString::to_string).collect::<Vec<_>>());
 }
 
@@ -282,5 +293,8 @@ fn the_changelog_says_what_is_not_released_yet() {
     let mut parts = page.split("\n## ").skip(1);
     let newest = parts.find(|part| part.starts_with("Unreleased") || part.starts_with("[Unreleased]"));
     let newest = newest.expect("a part \"Unreleased\"");
-    assert!(newest.lines().any(|line| line.trim() == "### C API"), "changes of the C API have a heading of their own");
+    assert!(
+        newest.lines().any(|line| line.trim() == "### C API"),
+        "changes of the C API have a heading of their own"
+    );
 }

@@ -25,8 +25,11 @@ use std::time::Instant;
 use evenkeel_tests::vector;
 use serde_json::Value;
 
+/// What runs a case.
+type Run = fn(&Case) -> Verdict;
+
 /// The suites, and what runs a case of each.
-const SUITES: [(&str, fn(&Case) -> Verdict); 4] =
+const SUITES: [(&str, Run); 4] =
     [("k8s", k8s::run), ("bugs", bugs::run), ("ravel", ravel::run), ("ktog", ktog)];
 
 /// One case.
@@ -88,7 +91,8 @@ fn cases(file: Value) -> Vec<Value> {
 fn case(body: Value) -> Case {
     let text = |value: &Value| value.as_str().map(str::to_owned);
     let id = text(&body["id"]).or_else(|| text(&body["name"])).unwrap_or_default();
-    let kind = [&body["kind"], &body["op"], &body["input"]["op"]].into_iter().find_map(text).unwrap_or_default();
+    let kind =
+        [&body["kind"], &body["op"], &body["input"]["op"]].into_iter().find_map(text).unwrap_or_default();
     Case { id, kind, body }
 }
 
@@ -115,7 +119,7 @@ impl Totals {
 }
 
 /// Runs a suite and prints a line for each case.
-fn suite(name: &str, run: fn(&Case) -> Verdict, folder: &Path, filter: &[String]) -> Totals {
+fn suite(name: &str, run: Run, folder: &Path, filter: &[String]) -> Totals {
     let mut totals = Totals::default();
     for path in vector::files(&folder.join(name)) {
         let file = match vector::read(&path) {

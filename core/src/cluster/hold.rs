@@ -425,16 +425,16 @@ impl Cluster<'_> {
         }
     }
 
-    /// What a place needs at most, and whether it is there already.
-    pub(super) fn need_place(&self, need: &mut Need, node: &str, zone: &str, exact: bool) {
+    /// What a place needs at most, with its Node unless that is counted already; or, exactly, what is not there yet.
+    pub(super) fn need_place(&self, need: &mut Need, node: &str, zone: &str, node_too: bool, exact: bool) {
         if (node.is_empty() && zone.is_empty())
-            || (exact && self.texts.find_parts(Domain::Place, &[node.as_bytes(), zone.as_bytes()]).is_some())
+            || (exact && self.texts.lookup_pair(Domain::Place, node.as_bytes(), zone.as_bytes()).is_ok())
         {
             return;
         }
         need.places = need.places.saturating_add(1);
         need.text(node.len().saturating_add(zone.len()).saturating_add(1));
-        if !(node.is_empty() || exact && self.find_node(node).is_some()) {
+        if node_too && !(node.is_empty() || exact && self.find_node(node).is_some()) {
             need.nodes = need.nodes.saturating_add(1);
             need.text(node.len());
         }

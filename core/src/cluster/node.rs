@@ -68,7 +68,7 @@ impl Cluster<'_> {
 
     fn need_node(&self, node: &Node<'_>, exact: bool) -> Need {
         let mut need = Need::default();
-        self.need_place(&mut need, node.name, node.zone, exact);
+        self.need_place(&mut need, node.name, node.zone, true, exact);
         if !node.zone.is_empty() {
             self.need_text(&mut need, Domain::Plain, &[node.zone.as_bytes()], exact);
         }

@@ -117,7 +117,7 @@ impl Cluster<'_> {
             self.need_text(&mut need, Domain::Pod, &[namespace, name], exact);
         }
         self.need_text(&mut need, Domain::Plain, &[pod.uid.as_bytes(), name], exact);
-        self.need_place(&mut need, pod.node, "", exact);
+        self.need_place(&mut need, pod.node, "", true, exact);
         let zone = self.find_node(pod.node).map_or(0, |id| self.texts.get(self.nodes.at(id).zone).len());
         if zone > 0 {
             need.places = need.places.saturating_add(1);

@@ -331,7 +331,7 @@ impl Cluster<'_> {
                 wanted.bits |= shows::TERMINATING;
             }
         }
-        if show.udp && facts.has(Facts::SERVING) {
+        if show.udp && (show.needs.cluster || show.needs.local) && facts.has(Facts::SERVING) {
             wanted.bits |= shows::SERVING;
         }
         self.publish(at, &wanted, show.low)

@@ -153,37 +153,39 @@ impl Cluster<'_> {
                 }
             }
         }
-        // Endpoints on one node often stand together: what the last one needed is not needed again.
-        let mut last = [0u8; 2 * bounds::NAME_BYTES_MAX + 1];
+        let mut at = 0usize;
         endpoints.each(|endpoint| {
-            let place = [endpoint.node.as_bytes(), b"/", endpoint.zone.as_bytes()];
-            let same = exact
-                && place.iter().flat_map(|part| part.iter()).zip(&last).all(|(byte, last)| byte == last);
-            if !same {
-                self.need_place(&mut need, endpoint.node, endpoint.zone, exact);
+            // Exactly: what an earlier endpoint needs is not needed again. That looks at all pairs, where room is short.
+            let first = |same: &dyn Fn(&Endpoint<'_>) -> bool| !(exact && is_before(endpoints, at, same));
+            let (node, zone) = (endpoint.node, endpoint.zone);
+            if first(&|other| (other.node, other.zone) == (node, zone)) {
+                let node_too = first(&|other| other.node == node);
+                self.need_place(&mut need, node, zone, node_too, exact);
             }
-            if exact {
-                last = [0; 2 * bounds::NAME_BYTES_MAX + 1];
-                for (to, byte) in last.iter_mut().zip(place.iter().flat_map(|part| part.iter())) {
-                    *to = *byte;
-                }
-            }
-            if !endpoint.zone_hints.is_empty() || !endpoint.node_hints.is_empty() {
+            let hints = (endpoint.zone_hints, endpoint.node_hints);
+            if !(hints.0.is_empty() && hints.1.is_empty())
+                && first(&|other| (other.zone_hints, other.node_hints) == hints)
+            {
                 let mut bytes = [0; HINTS_BYTES];
                 self.need_text(&mut need, Domain::Plain, &[encode_hints(endpoint, &mut bytes)], exact);
             }
             if self.settings.keep_pods && !endpoint.pod.name.is_empty() {
-                let (uid, name) = (endpoint.pod.uid.as_bytes(), endpoint.pod.name.as_bytes());
-                self.need_text(&mut need, Domain::Plain, &[uid, name], exact);
-                if self.is_replaced_here(endpoint.node) {
+                let pod = endpoint.pod;
+                if first(&|other| other.pod == pod) {
+                    let parts = [pod.uid.as_bytes(), pod.name.as_bytes()];
+                    self.need_text(&mut need, Domain::Plain, &parts, exact);
+                }
+                if self.is_replaced_here(node) {
                     // Its Pod may not have been seen yet, and then takes a row; and its own endpoint takes another.
                     need.endpoints = need.endpoints.saturating_add(count);
-                    if !exact || self.find_pod(slice.namespace, endpoint.pod.name).is_none() {
+                    let known = exact && self.find_pod(slice.namespace, pod.name).is_some();
+                    if !known && first(&|other| other.node == node && other.pod.name == pod.name) {
                         need.pods = need.pods.saturating_add(1);
-                        self.need_text(&mut need, Domain::Pod, &[namespace, name], exact);
+                        self.need_text(&mut need, Domain::Pod, &[namespace, pod.name.as_bytes()], exact);
                     }
                 }
             }
+            at = at.saturating_add(1);
             true
         });
         need
@@ -341,6 +343,21 @@ impl Cluster<'_> {
         let facts = self.placed(facts, place, hints);
         Some(Said { port, address: endpoint.address, number, factor, place, pod, hints, facts })
     }
+}
+
+/// One of the first `end` endpoints is such.
+fn is_before<E: Endpoints + ?Sized>(endpoints: &E, end: usize, is: &dyn Fn(&Endpoint<'_>) -> bool) -> bool {
+    let mut left = end;
+    let mut found = false;
+    endpoints.each(|endpoint| {
+        if left == 0 || found {
+            return false;
+        }
+        left = left.saturating_sub(1);
+        found = is(endpoint);
+        !found
+    });
+    found
 }
 
 /// Every name and list is within its bound.

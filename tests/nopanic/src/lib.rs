@@ -41,6 +41,7 @@ pub unsafe extern "C" fn prove(bytes: *const u8, length: usize) -> u64 {
     let mut input = Input::new(bytes);
     let mut sum = Sum::default();
     objects::read_texts(&mut input, &mut sum);
+    objects::ask_rules(&mut input, &mut sum);
     while !input.is_empty() {
         // Each story has a cluster of its own, in memory that is as new.
         first.clear();
@@ -109,7 +110,7 @@ fn step(cluster: &mut Cluster<'_>, cursors: &mut [Option<CursorId>; 3], input: &
         }
         12 => cluster.relist_begin(kind(input)),
         13 => sum.add(u64::from(cluster.relist_end(kind(input)))),
-        14 => drop(cluster.mark_stale(Kind::Slice, input.name(), input.name())),
+        14 => sum.add(u64::from(cluster.mark_stale(kind(input), input.name(), input.name()))),
         15 => {
             sum.sealed(cluster.seal(input.time()));
         }

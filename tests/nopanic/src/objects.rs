@@ -3,13 +3,17 @@
 use evenkeel_core::Cluster;
 use evenkeel_core::address::{Address, Family, Prefix};
 use evenkeel_core::cluster::Applied;
+use evenkeel_core::endpoints;
 use evenkeel_core::error::Error;
 use evenkeel_core::object::{
     Conditions, ContainerPort, Endpoint, EndpointSlice, Label, Node, Pod, PodRef, Service, ServicePort, ServiceType,
     SlicePort, TargetPort, TrafficPolicy,
 };
 use evenkeel_core::port::Protocol;
+use evenkeel_core::table::Row;
+use evenkeel_core::text::Texts;
 use evenkeel_core::time::Timestamp;
+use evenkeel_core::{trigger, weight};
 
 use crate::input::Input;
 use crate::walk::Sum;
@@ -27,6 +31,70 @@ pub fn read_texts(input: &mut Input<'_>, sum: &mut Sum) {
         }
         sum.add(Timestamp::parse(text).unwrap_or(Timestamp::NONE).nanos());
         sum.add(u64::from(Protocol::parse(text).is_some()));
+    }
+}
+
+/// The rules that stand alone, for callers that want a rule and no cluster.
+pub fn ask_rules(input: &mut Input<'_>, sum: &mut Sum) {
+    let labels: [Label<'_>; 2] = core::array::from_fn(|_| label(input));
+    let ports = [ContainerPort { name: input.name(), protocol: input.protocol(), port: input.number() }];
+    let addresses = [input.address(), input.address()];
+    let pod = Pod {
+        namespace: input.name(),
+        labels: &labels,
+        addresses: &addresses,
+        ports: &ports,
+        hostname: input.name(),
+        subdomain: input.name(),
+        ..Pod::default()
+    };
+    let port = ServicePort { target: TargetPort::Name(input.name()), ..ServicePort::default() };
+    let service = Service { namespace: input.name(), name: input.name(), ..Service::default() };
+    sum.add(u64::from(endpoints::selects(some(&labels, input), &labels)));
+    sum.add(u64::from(endpoints::included(&pod, input.flag())));
+    sum.add(u64::from(endpoints::conditions(&pod, input.flag()).ready));
+    sum.add(u64::from(endpoints::find_port(&pod, &port).unwrap_or(0)));
+    sum.text(endpoints::hostname(&pod, &service).unwrap_or(""));
+    for address in endpoints::addresses(&pod, family(input)) {
+        sum.text(address.text(&mut [0; 45]));
+    }
+    for family in endpoints::address_types(&service).into_iter().flatten() {
+        sum.text(family.text());
+    }
+    if let Some(reason) = endpoints::left_out(&pod, &service, &port, family(input), input.flag()) {
+        sum.text(reason.text());
+    }
+    let weights: [u16; 8] = core::array::from_fn(|_| input.number());
+    let mut scale = weight::Scale::new(weights.into_iter(), input.number());
+    for weight in weights {
+        sum.add(u64::from(scale.give(weight)));
+    }
+    let share = weight::Share::new(u32::from(input.number()), u32::from(input.number()));
+    sum.add(u64::from(share.local) ^ u64::from(share.total));
+    let times = [trigger::Times { remembered: input.time(), current: input.time() }];
+    sum.add(trigger::first_cause(Some(input.time()), input.time(), times).nanos());
+    if let Some(latency) = trigger::sample(input.time(), input.time(), input.time()) {
+        sum.add(latency.nanos);
+    }
+    track(input, sum);
+}
+
+/// A tracker of trigger times, in memory so small that it is full now and then.
+fn track(input: &mut Input<'_>, sum: &mut Sum) {
+    let (mut services, mut services_index) = ([Row::<trigger::ServiceRow>::EMPTY; 4], [0; 4]);
+    let (mut pods, mut pods_index) = ([Row::<trigger::PodRow>::EMPTY; 8], [0; 8]);
+    let (mut texts, mut texts_index, mut bytes) = ([Row::EMPTY; 16], [0; 16], [0; 256]);
+    let texts = Texts::new(&mut texts, &mut texts_index, &mut bytes, input.wide());
+    let mut tracker =
+        trigger::Tracker::new((&mut services, &mut services_index), (&mut pods, &mut pods_index), texts, input.wide());
+    for _ in 0..input.byte() {
+        let pods = [(input.name(), input.time()), (input.name(), input.time())];
+        let computed = tracker.compute(input.name(), input.name(), input.time(), pods);
+        sum.add(computed.map_or(1, |time| time.nanos()));
+        if input.flag() {
+            tracker.delete(input.name(), input.name());
+        }
+        sum.add(u64::from(tracker.usage().0));
     }
 }
 

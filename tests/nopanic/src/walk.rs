@@ -3,11 +3,11 @@
 use evenkeel_core::Cluster;
 use evenkeel_core::address::Address;
 use evenkeel_core::change::{Change, PortId, PortName, ServiceName};
-use evenkeel_core::cluster::{Origin, PortView, Sample, Sealed, ServiceView};
+use evenkeel_core::cluster::{Kind, Origin, PortView, Sample, Sealed, ServiceView};
 use evenkeel_core::object::PodRef;
+use evenkeel_core::snapshot::Image;
 
 use crate::input::Input;
-use evenkeel_core::snapshot::Image;
 
 #[derive(Default)]
 pub struct Sum(u64);
@@ -107,6 +107,10 @@ impl Sum {
 
 /// What can be asked without pulling a change.
 pub fn explain(cluster: &Cluster<'_>, input: &mut Input<'_>, sum: &mut Sum) {
+    for kind in Kind::ALL {
+        sum.text(kind.text());
+        sum.add(u64::from(cluster.awaits(kind)));
+    }
     for (name, count) in cluster.counters().each() {
         sum.text(name);
         sum.add(count);

@@ -24,7 +24,9 @@ pub(crate) fn setup(random: &mut Random) -> Setup {
         keep_pods: random.percent(20),
         ..Setup::default()
     };
-    if random.percent(25) && std::env::var("KNOWN").is_err() /* TEMPORARY */ {
+    if random.percent(25) && std::env::var("KNOWN").is_err()
+    /* TEMPORARY */
+    {
         setup.backends = Backends::Nodes;
     }
     if random.percent(30) {
@@ -34,7 +36,8 @@ pub(crate) fn setup(random: &mut Random) -> Setup {
         setup.service_proxy_name = "other".to_owned();
     }
     if random.percent(15) {
-        setup.node_port_addresses = vec!["192.0.2.250".to_owned(), "192.0.2.251".to_owned(), "2001:db8::fa".to_owned()];
+        setup.node_port_addresses =
+            vec!["192.0.2.250".to_owned(), "192.0.2.251".to_owned(), "2001:db8::fa".to_owned()];
     }
     if random.percent(15) {
         setup.families = vec![random.pick(&["IPv4", "IPv6"]).to_string()];
@@ -50,12 +53,18 @@ pub(crate) fn operations(random: &mut Random, setup: &Setup, count: usize) -> Ve
             52..62 => Op::Delete(object(random, setup)),
             62..66 => {
                 let mut kind = *random.pick(&Kind::ALL);
-                if std::env::var("KNOWN").is_ok() && setup.endpoints == Endpoints::Pods && kind == Kind::Slice { kind = Kind::Pod; } // TEMPORARY
+                if std::env::var("KNOWN").is_ok() && setup.endpoints == Endpoints::Pods && kind == Kind::Slice
+                {
+                    kind = Kind::Pod;
+                } // TEMPORARY
                 let mut objects: Vec<Value> = Vec::new();
                 for _ in 0..random.below(6) {
                     let object = of_kind(random, setup, kind);
                     // A list names everything once.
-                    objects.retain(|one| one["metadata"]["name"] != object["metadata"]["name"] || one["metadata"]["namespace"] != object["metadata"]["namespace"]);
+                    objects.retain(|one| {
+                        one["metadata"]["name"] != object["metadata"]["name"]
+                            || one["metadata"]["namespace"] != object["metadata"]["namespace"]
+                    });
                     objects.push(object);
                 }
                 Op::Relist(kind, objects)
@@ -119,7 +128,10 @@ fn compact(value: Value) -> Value {
 fn annotations(random: &mut Random) -> Map<String, Value> {
     let mut annotations = Map::new();
     if random.percent(15) {
-        annotations.insert("evenkeel.dev/weight".to_owned(), (*random.pick(&["0", "1", "50", "300", "65535", "much"])).into());
+        annotations.insert(
+            "evenkeel.dev/weight".to_owned(),
+            (*random.pick(&["0", "1", "50", "300", "65535", "much"])).into(),
+        );
     }
     if random.percent(8) {
         annotations.insert("evenkeel.dev/maintenance".to_owned(), (*random.pick(&["true", "false"])).into());
@@ -138,7 +150,8 @@ fn v6(random: &mut Random) -> String {
 fn service(random: &mut Random) -> Value {
     let both = random.percent(25);
     let v6_only = !both && random.percent(15);
-    let (ip4, ip6) = (format!("192.0.2.{}", 200 + random.below(4)), format!("2001:db8::c{}", random.below(3)));
+    let (ip4, ip6) =
+        (format!("192.0.2.{}", 200 + random.below(4)), format!("2001:db8::c{}", random.below(3)));
     let ips = match (both, v6_only) {
         (true, _) => vec![ip4, ip6],
         (false, true) => vec![ip6],
@@ -147,14 +160,14 @@ fn service(random: &mut Random) -> Value {
     let families: Vec<&str> = ips.iter().map(|ip| if ip.contains(':') { "IPv6" } else { "IPv4" }).collect();
     let families = maybe(random, 85, |_| json!(families));
     let no_ip = random.percent(8);
-    let (cluster_ip, ips) = if no_ip { ("None".to_owned(), vec!["None".to_owned()]) } else { (ips[0].clone(), ips) };
+    let (cluster_ip, ips) =
+        if no_ip { ("None".to_owned(), vec!["None".to_owned()]) } else { (ips[0].clone(), ips) };
     let mut ports: Vec<Value> = Vec::new();
     for _ in 0..=random.below(2) {
         let (name, protocol) = (*random.pick(&PORTS), *random.pick(&PROTOCOLS));
         let number = 80 + random.below(2);
-        let is_known = |one: &Value| {
-            (one["name"] == name) || (one["port"] == number && one["protocol"] == protocol)
-        };
+        let is_known =
+            |one: &Value| (one["name"] == name) || (one["port"] == number && one["protocol"] == protocol);
         if !ports.iter().any(is_known) {
             ports.push(json!({
                 "name": name, "protocol": protocol, "port": number,
@@ -168,10 +181,18 @@ fn service(random: &mut Random) -> Value {
         labels.insert(PROXY.to_owned(), "other".into());
     }
     let ingress = |random: &mut Random| {
-        let ip = if random.percent(70) { format!("203.0.113.{}", 1 + random.below(2)) } else { "2001:db8::b1".to_owned() };
+        let ip = if random.percent(70) {
+            format!("203.0.113.{}", 1 + random.below(2))
+        } else {
+            "2001:db8::b1".to_owned()
+        };
         json!({"loadBalancer": {"ingress": [{"ip": ip, "ipMode": maybe(random, 30, |random| (*random.pick(&["VIP", "Proxy"])).into())}]}})
     };
-    let kind = if random.percent(4) { "ExternalName" } else { *random.pick(&["ClusterIP", "NodePort", "LoadBalancer"]) };
+    let kind = if random.percent(4) {
+        "ExternalName"
+    } else {
+        *random.pick(&["ClusterIP", "NodePort", "LoadBalancer"])
+    };
     let policy = |random: &mut Random| Value::from(*random.pick(&["Cluster", "Local"]));
     compact(json!({
         "apiVersion": "v1", "kind": "Service",
@@ -209,7 +230,7 @@ fn hints(random: &mut Random) -> Value {
 fn slice(random: &mut Random) -> Value {
     let is_v6 = random.percent(20);
     let hinted = random.percent(40);
-    let mut endpoints: Vec<Value> = (0..random.below(5))
+    let endpoints: Vec<Value> = (0..random.below(5))
         .map(|_| {
             let condition = |random: &mut Random| maybe(random, 70, |random| random.percent(60).into());
             json!({
@@ -225,13 +246,6 @@ fn slice(random: &mut Random) -> Value {
             })
         })
         .collect();
-    // Between different twins within one slice there is no rule that can be told from outside.
-    let mut addresses = Vec::new();
-    endpoints.retain(|one| {
-        let is_new = !addresses.contains(&one["addresses"]);
-        addresses.push(one["addresses"].clone());
-        is_new
-    });
     let mut ports: Vec<Value> = Vec::new();
     for _ in 0..=random.below(2) {
         let (name, protocol) = (*random.pick(&PORTS), *random.pick(&PROTOCOLS));
@@ -251,7 +265,10 @@ fn slice(random: &mut Random) -> Value {
     }
     let mut annotations = annotations(random);
     if random.percent(40) {
-        annotations.insert("endpoints.kubernetes.io/last-change-trigger-time".to_owned(), (*random.pick(&TIMES)).into());
+        annotations.insert(
+            "endpoints.kubernetes.io/last-change-trigger-time".to_owned(),
+            (*random.pick(&TIMES)).into(),
+        );
     }
     compact(json!({
         "apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice", "addressType": if is_v6 { "IPv6" } else { "IPv4" },
@@ -307,7 +324,9 @@ fn node(random: &mut Random) -> Value {
     if random.percent(85) {
         labels.insert("topology.kubernetes.io/zone".to_owned(), (*random.pick(&ZONES)).into());
     }
-    let mut addresses = vec![json!({"type": "InternalIP", "address": format!("203.0.113.{}", 101 + number + 3 * random.below(2))})];
+    let mut addresses = vec![
+        json!({"type": "InternalIP", "address": format!("203.0.113.{}", 101 + number + 3 * random.below(2))}),
+    ];
     if random.percent(30) {
         addresses.push(json!({"type": "InternalIP", "address": format!("2001:db8::a{number}")}));
     }

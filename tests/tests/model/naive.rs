@@ -22,11 +22,16 @@ pub(crate) fn view(held: &Held, setup: &Setup) -> Vec<String> {
     for service in world.of_kind("Service").filter(|service| world.is_served(service)) {
         for port in world.ports(service) {
             let sets = world.sets(&port);
-            let backends = if setup.backends == Kind::Nodes { world.nodes(&port, &sets) } else { world.backends(&port, &sets) };
+            let backends = if setup.backends == Kind::Nodes {
+                world.nodes(&port, &sets)
+            } else {
+                world.backends(&port, &sets)
+            };
             let vips = world.vips(&port).into_iter().filter(|vip| {
                 taken.get(&(vip.at, port.name.protocol.clone())).is_some_and(|(_, owner)| *owner == port.name)
             });
-            let vips: Vec<_> = vips.map(|vip| VipRow { state: sets.state(&vip.policy).to_owned(), ..vip }).collect();
+            let vips: Vec<_> =
+                vips.map(|vip| VipRow { state: sets.state(&vip.policy).to_owned(), ..vip }).collect();
             lines.insert(port.name.clone(), (vips, backends));
         }
     }
@@ -42,14 +47,14 @@ pub(crate) fn view(held: &Held, setup: &Setup) -> Vec<String> {
     all
 }
 
-/// UDP endpoints that still serve, of any port: flows to them are not to be cut.
-pub(crate) fn serving(held: &Held, setup: &Setup) -> BTreeSet<(Port, Socket)> {
+/// Of each UDP port that is served, the endpoints that serve: flows to them are not to be cut.
+pub(crate) fn serving(held: &Held, setup: &Setup) -> BTreeMap<Port, BTreeSet<Socket>> {
     let world = World { held, setup };
-    let mut serving = BTreeSet::new();
+    let mut serving: BTreeMap<Port, BTreeSet<Socket>> = BTreeMap::new();
     for service in world.of_kind("Service").filter(|service| world.is_served(service)) {
-        for port in world.ports(service) {
-            let endpoints = world.endpoints(&port);
-            serving.extend(endpoints.iter().filter(|one| one.serving).map(|one| (port.name.clone(), one.at)));
+        for port in world.ports(service).into_iter().filter(|port| port.name.protocol == "UDP") {
+            let endpoints = world.endpoints(&port).into_iter().filter(|one| one.serving);
+            serving.entry(port.name).or_default().extend(endpoints.map(|one| one.at));
         }
     }
     serving
@@ -85,7 +90,7 @@ struct Endpoint {
     weight: u64,
     /// Trigger time and where it stands, for the choice between duplicates.
     written: String,
-    place: (String, usize),
+    place: String,
 }
 
 impl Endpoint {
@@ -162,7 +167,11 @@ impl<'w> World<'w> {
 
     fn is_ours(&self, object: &Value) -> bool {
         let label = &object["metadata"]["labels"]["service.kubernetes.io/service-proxy-name"];
-        if self.setup.service_proxy_name.is_empty() { label.is_null() } else { *label == *self.setup.service_proxy_name }
+        if self.setup.service_proxy_name.is_empty() {
+            label.is_null()
+        } else {
+            *label == *self.setup.service_proxy_name
+        }
     }
 
     fn is_served(&self, service: &Value) -> bool {
@@ -178,12 +187,16 @@ impl<'w> World<'w> {
         }
         let first = ips.first().map_or("", family).to_owned();
         let stated = list(&spec["ipFamilies"]);
-        ips.retain(|ip| if stated.is_empty() { family(ip) == first } else { stated.iter().any(|one| one == family(ip)) });
+        ips.retain(|ip| {
+            if stated.is_empty() { family(ip) == first } else { stated.iter().any(|one| one == family(ip)) }
+        });
         ips
     }
 
     fn ports(&self, service: &'w Value) -> Vec<ServicePort<'w>> {
-        let wanted = |family: &str| self.setup.families.is_empty() || self.setup.families.iter().any(|one| one == family);
+        let wanted = |family: &str| {
+            self.setup.families.is_empty() || self.setup.families.iter().any(|one| one == family)
+        };
         let name = &service["metadata"];
         let mut ports = Vec::new();
         for address in Self::cluster_ips(service).iter().filter(|address| wanted(family(address))) {
@@ -224,13 +237,27 @@ impl<'w> World<'w> {
                 health_check_node_port: if is_balanced { number(&spec["healthCheckNodePort"]) } else { 0 },
                 masquerade: outside && external == "Cluster",
                 short_circuit: outside && external == "Local",
-                source_ranges: if kind == "LoadBalancer" { ranges(spec, &port.name.family) } else { Vec::new() },
+                source_ranges: if kind == "LoadBalancer" {
+                    ranges(spec, &port.name.family)
+                } else {
+                    Vec::new()
+                },
             }
         };
         let own = |address: &IpAddr| family(address) == port.name.family;
         let mut vips = Vec::new();
-        vips.extend(Self::cluster_ips(port.service).into_iter().filter(own).map(|ip| row(ip, port.number, "ClusterIP")));
-        vips.extend(addresses(&spec["externalIPs"]).into_iter().filter(own).map(|ip| row(ip, port.number, "ExternalIP")));
+        vips.extend(
+            Self::cluster_ips(port.service)
+                .into_iter()
+                .filter(own)
+                .map(|ip| row(ip, port.number, "ClusterIP")),
+        );
+        vips.extend(
+            addresses(&spec["externalIPs"])
+                .into_iter()
+                .filter(own)
+                .map(|ip| row(ip, port.number, "ExternalIP")),
+        );
         for ingress in list(&port.service["status"]["loadBalancer"]["ingress"]) {
             let is_vip = ingress["ipMode"].is_null() || ingress["ipMode"] == "VIP";
             if let Some(ip) = text(&ingress["ip"]).parse().ok().filter(own).filter(|_| is_vip) {
@@ -239,7 +266,8 @@ impl<'w> World<'w> {
         }
         let node_port = number(&port.body["nodePort"]);
         if node_port != 0 {
-            let chosen: Vec<IpAddr> = self.setup.node_port_addresses.iter().filter_map(|one| one.parse().ok()).collect();
+            let chosen: Vec<IpAddr> =
+                self.setup.node_port_addresses.iter().filter_map(|one| one.parse().ok()).collect();
             let any = if port.name.family == "IPv4" { "0.0.0.0" } else { "::" }.parse().into_iter().collect();
             let at: Vec<IpAddr> = if self.setup.node_port_addresses.is_empty() { any } else { chosen };
             vips.extend(at.into_iter().filter(own).map(|ip| row(ip, node_port, "NodePort")));
@@ -276,8 +304,8 @@ impl<'w> World<'w> {
 
     fn endpoints(&self, port: &ServicePort<'_>) -> Vec<Endpoint> {
         let said = match self.setup.endpoints {
-            Endpoints::Slices => self.from_slices(port),
-            Endpoints::Pods => self.from_pods(port),
+            Endpoints::Slices => self.slices_say(port),
+            Endpoints::Pods => self.pods_say(port),
             Endpoints::Overlay => self.overlaid(port),
         };
         let mut by_socket: BTreeMap<Socket, Vec<Endpoint>> = BTreeMap::new();
@@ -292,7 +320,8 @@ impl<'w> World<'w> {
     }
 
     fn slices(&self, port: &ServicePort<'_>) -> impl Iterator<Item = &'w Value> {
-        let (namespace, service, family) = (port.name.namespace.clone(), port.name.service.clone(), port.name.family.clone());
+        let (namespace, service, family) =
+            (port.name.namespace.clone(), port.name.service.clone(), port.name.family.clone());
         self.of_kind("EndpointSlice").filter(move |slice| {
             let meta = &slice["metadata"];
             meta["namespace"] == *namespace
@@ -302,21 +331,31 @@ impl<'w> World<'w> {
         })
     }
 
-    fn from_slices(&self, port: &ServicePort<'_>) -> Vec<Endpoint> {
-        let mut said = Vec::new();
+    fn slices_say(&self, port: &ServicePort<'_>) -> Vec<Endpoint> {
+        let mut said: Vec<Endpoint> = Vec::new();
         for slice in self.slices(port).filter(|slice| self.is_ours(slice)) {
+            let first = said.len();
             let named = list(&slice["ports"]).iter().filter(|one| {
-                one["name"] == *port.name.name && one["protocol"].as_str().unwrap_or("TCP") == port.name.protocol
+                one["name"] == *port.name.name
+                    && one["protocol"].as_str().unwrap_or("TCP") == port.name.protocol
             });
             for of in named.map(|one| number(&one["port"])).filter(|number| *number != 0) {
-                for (index, endpoint) in list(&slice["endpoints"]).iter().enumerate() {
+                for endpoint in list(&slice["endpoints"]) {
                     let Ok(address) = text(&endpoint["addresses"][0]).parse::<IpAddr>() else { continue };
-                    let condition = |key: &str, absent: bool| endpoint["conditions"][key].as_bool().unwrap_or(absent);
+                    let condition =
+                        |key: &str, absent: bool| endpoint["conditions"][key].as_bool().unwrap_or(absent);
                     let node = text(&endpoint["nodeName"]);
-                    let hints = |key: &str| list(&endpoint["hints"][key]).iter().map(|one| text(&one["name"]).to_owned()).collect();
+                    let hints = |key: &str| {
+                        list(&endpoint["hints"][key])
+                            .iter()
+                            .map(|one| text(&one["name"]).to_owned())
+                            .collect()
+                    };
                     let of_pod = endpoint["targetRef"]["kind"] == "Pod";
-                    let pod = |key: &str| if of_pod { text(&endpoint["targetRef"][key]).to_owned() } else { String::new() };
-                    said.push(Endpoint {
+                    let pod = |key: &str| {
+                        if of_pod { text(&endpoint["targetRef"][key]).to_owned() } else { String::new() }
+                    };
+                    let endpoint = Endpoint {
                         at: Socket { address, number: of },
                         ready: condition("ready", true),
                         serving: condition("serving", true),
@@ -328,16 +367,23 @@ impl<'w> World<'w> {
                         zone_hints: hints("forZones"),
                         node_hints: hints("forNodes"),
                         weight: self.node_factor(node) * weight(slice) * 100,
-                        written: annotation(slice, "endpoints.kubernetes.io/last-change-trigger-time").to_owned(),
-                        place: (text(&slice["metadata"]["name"]).to_owned(), index),
-                    });
+                        written: annotation(slice, "endpoints.kubernetes.io/last-change-trigger-time")
+                            .to_owned(),
+                        place: text(&slice["metadata"]["name"]).to_owned(),
+                    };
+                    // Within one slice the order is upstream's: what comes later counts, unless it terminates.
+                    match said.iter().skip(first).position(|one| one.at == endpoint.at) {
+                        None => said.push(endpoint),
+                        Some(_) if endpoint.terminating => {}
+                        Some(twin) => said[first + twin] = endpoint,
+                    }
                 }
             }
         }
         said
     }
 
-    fn from_pods(&self, port: &ServicePort<'_>) -> Vec<Endpoint> {
+    fn pods_say(&self, port: &ServicePort<'_>) -> Vec<Endpoint> {
         let spec = &port.service["spec"];
         let selector = spec["selector"].as_object().cloned().unwrap_or_default();
         let publish = spec["publishNotReadyAddresses"] == true;
@@ -349,7 +395,9 @@ impl<'w> World<'w> {
             if !selected || is_over(pod) || (self.node(node).is_none() && !publish) {
                 continue;
             }
-            let (Some(address), Some(of)) = (address_of(pod, &port.name.family), target(pod, port)) else { continue };
+            let (Some(address), Some(of)) = (address_of(pod, &port.name.family), target(pod, port)) else {
+                continue;
+            };
             let (ready, terminating) = (is_ready(pod), is_going(pod));
             said.push(Endpoint {
                 at: Socket { address, number: of },
@@ -358,13 +406,16 @@ impl<'w> World<'w> {
                 terminating,
                 local: !node.is_empty() && node == self.setup.node,
                 node: node.to_owned(),
-                zone: self.node(node).map_or("", |node| text(&node["metadata"]["labels"]["topology.kubernetes.io/zone"])).to_owned(),
+                zone: self
+                    .node(node)
+                    .map_or("", |node| text(&node["metadata"]["labels"]["topology.kubernetes.io/zone"]))
+                    .to_owned(),
                 pod: (text(&pod["metadata"]["name"]).to_owned(), text(&pod["metadata"]["uid"]).to_owned()),
                 zone_hints: Vec::new(),
                 node_hints: Vec::new(),
                 weight: self.node_factor(node) * 100 * factor(pod),
                 written: String::new(),
-                place: (text(&pod["metadata"]["name"]).to_owned(), 0),
+                place: text(&pod["metadata"]["name"]).to_owned(),
             });
         }
         said
@@ -374,7 +425,7 @@ impl<'w> World<'w> {
     fn overlaid(&self, port: &ServicePort<'_>) -> Vec<Endpoint> {
         let publish = port.service["spec"]["publishNotReadyAddresses"] == true;
         let mut said = Vec::new();
-        for mut endpoint in self.from_slices(port) {
+        for mut endpoint in self.slices_say(port) {
             if !endpoint.local || endpoint.pod.1.is_empty() {
                 said.push(endpoint);
                 continue;
@@ -400,9 +451,14 @@ impl<'w> World<'w> {
         let spec = &port.service["spec"];
         let outside = self.vips(port).iter().any(|vip| vip.kind != "ClusterIP") || has_way_in(port);
         let uses_cluster = spec["internalTrafficPolicy"] != "Local" || outside;
-        let uses_local = spec["internalTrafficPolicy"] == "Local" || (spec["externalTrafficPolicy"] == "Local" && outside);
-        let all = |is: &dyn Fn(&Endpoint) -> bool| -> Vec<usize> { (0..endpoints.len()).filter(|at| is(&endpoints[*at])).collect() };
-        let zone = self.node(&self.setup.node).map_or("", |node| text(&node["metadata"]["labels"]["topology.kubernetes.io/zone"]));
+        let uses_local =
+            spec["internalTrafficPolicy"] == "Local" || (spec["externalTrafficPolicy"] == "Local" && outside);
+        let all = |is: &dyn Fn(&Endpoint) -> bool| -> Vec<usize> {
+            (0..endpoints.len()).filter(|at| is(&endpoints[*at])).collect()
+        };
+        let zone = self
+            .node(&self.setup.node)
+            .map_or("", |node| text(&node["metadata"]["labels"]["topology.kubernetes.io/zone"]));
         let near = near(&endpoints, &self.setup.node, zone);
         let mut cluster = Vec::new();
         if uses_cluster {
@@ -435,7 +491,8 @@ impl<'w> World<'w> {
         for (at, endpoint) in sets.endpoints.iter().enumerate() {
             let (cluster_weight, local_weight) = (cluster.get(&at).copied(), local.get(&at).copied());
             let is_member = cluster_weight.is_some() || local_weight.is_some();
-            let lingers = endpoint.is_draining() && (sets.uses_cluster || (sets.uses_local && endpoint.local));
+            let lingers =
+                endpoint.is_draining() && (sets.uses_cluster || (sets.uses_local && endpoint.local));
             if !is_member && !lingers {
                 continue;
             }
@@ -470,12 +527,15 @@ impl<'w> World<'w> {
         for node in self.of_kind("Node") {
             let cordoned = node["spec"]["unschedulable"] == true;
             let (name, is_able) = (text(&node["metadata"]["name"]), is_ready(node) && !cordoned);
-            let own = |one: &Value| text(&one["address"]).parse::<IpAddr>().ok().filter(|ip| family(ip) == port.name.family);
+            let own = |one: &Value| {
+                text(&one["address"]).parse::<IpAddr>().ok().filter(|ip| family(ip) == port.name.family)
+            };
             let address = list(&node["status"]["addresses"]).iter().find_map(own);
             let Some(address) = address.filter(|_| is_able) else { continue };
             let sum = |set: &[usize]| -> u16 {
                 let on_it = set.iter().map(|at| &sets.endpoints[*at]).filter(|one| one.node == name);
-                let sum: u64 = on_it.map(|one| if drained { 0 } else { u64::from(rounded(one.weight, 10_000)) }).sum();
+                let sum: u64 =
+                    on_it.map(|one| if drained { 0 } else { u64::from(rounded(one.weight, 10_000)) }).sum();
                 rounded(sum, 100)
             };
             rows.push((name, address, sum(&sets.cluster), sum(&sets.local)));
@@ -529,7 +589,10 @@ fn is_ready(object: &Value) -> bool {
 }
 
 fn address_of(pod: &Value, wanted: &str) -> Option<IpAddr> {
-    list(&pod["status"]["podIPs"]).iter().filter_map(|one| text(&one["ip"]).parse().ok()).find(|ip| family(ip) == wanted)
+    list(&pod["status"]["podIPs"])
+        .iter()
+        .filter_map(|one| text(&one["ip"]).parse().ok())
+        .find(|ip| family(ip) == wanted)
 }
 
 /// Where a Pod listens for a port of a Service.
@@ -541,7 +604,8 @@ fn target(pod: &Value, port: &ServicePort<'_>) -> Option<u16> {
     let sidecars = list(&pod["spec"]["initContainers"]).iter().filter(|one| one["restartPolicy"] == "Always");
     let containers = list(&pod["spec"]["containers"]).iter().chain(sidecars);
     let mut ports = containers.flat_map(|container| list(&container["ports"]));
-    let found = ports.find(|one| one["name"] == name && one["protocol"].as_str().unwrap_or("TCP") == port.name.protocol);
+    let found = ports
+        .find(|one| one["name"] == name && one["protocol"].as_str().unwrap_or("TCP") == port.name.protocol);
     found.map(|one| number(&one["containerPort"]))
 }
 

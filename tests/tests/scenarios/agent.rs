@@ -62,7 +62,8 @@ fn lines(step: &Step) -> Vec<Value> {
 
 fn play(path: &Path, scenario: &Scenario) -> Result<Told, String> {
     let mut recording = Recording::open(path, Wanted::ALL).map_err(|why| why.to_string())?;
-    let engine = scenario.config.with_config(|config| Engine::new(scenario.config.limits(), Vec::new(), config));
+    let engine =
+        scenario.config.with_config(|config| Engine::new(scenario.config.limits(), Vec::new(), config));
     let mut engine = engine.map_err(|why| why.to_string())?;
     let mut told = Vec::new();
     while let Some(step) = recording.step().map_err(|why| why.to_string())? {
@@ -115,7 +116,10 @@ fn line(text: &str, generation: u64) -> Result<String, String> {
             kind: word("kind"),
             policy: word("policy"),
             state: word("state"),
-            affinity_seconds: row["affinitySeconds"].as_u64().and_then(|seconds| u32::try_from(seconds).ok()).unwrap_or(0),
+            affinity_seconds: row["affinitySeconds"]
+                .as_u64()
+                .and_then(|seconds| u32::try_from(seconds).ok())
+                .unwrap_or(0),
             health_check_node_port: number("healthCheckNodePort").unwrap_or(0),
             masquerade: is("masquerade"),
             short_circuit: is("shortCircuit"),

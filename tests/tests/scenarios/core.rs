@@ -254,10 +254,8 @@ impl Teller {
         if let Some(expected) = &step.changes {
             same("changes", expected, &outcome.changes)?;
         }
-        if let Some(expected) = &step.samples {
-            if *expected != outcome.samples {
-                return Err(format!("samples {:?}, not {expected:?}", outcome.samples));
-            }
+        if let Some(expected) = step.samples.as_ref().filter(|expected| **expected != outcome.samples) {
+            return Err(format!("samples {:?}, not {expected:?}", outcome.samples));
         }
         let mirror = match &step.cursor {
             Some(Cursor::Pull(name)) => &self.cursors[name].1,
@@ -316,7 +314,8 @@ fn same(what: &str, expected: &[String], found: &[String]) -> Result<(), String>
     }
     let mut message = format!("{what}:\n");
     let only = |mark: char, lines: &[String], others: &[String]| -> String {
-        let only = lines.iter().map(|line| format!("  {} {line}\n", if others.contains(line) { ' ' } else { mark }));
+        let only =
+            lines.iter().map(|line| format!("  {} {line}\n", if others.contains(line) { ' ' } else { mark }));
         only.collect()
     };
     message += &format!(" expected\n{} found\n{}", only('-', expected, found), only('+', found, expected));

@@ -26,10 +26,16 @@ pub(crate) fn run(case: &Case) -> Verdict {
         "compute" => computed(input, expect),
         "agent-steps" => steps::run(input, expect),
         "config" => Verdict::Skipped("operation config: nothing reads Ravel's ClusterConfig yet".to_owned()),
-        "thresholds" => Verdict::Skipped("operation thresholds: nothing sets limits of connections yet".to_owned()),
+        "thresholds" => {
+            Verdict::Skipped("operation thresholds: nothing sets limits of connections yet".to_owned())
+        }
         "ffi" => Verdict::Skipped("operation ffi: there is no C interface yet".to_owned()),
-        "dataplane-diff" => Verdict::Skipped("operation dataplane-diff: no dataplane is driven yet".to_owned()),
-        "relist-memory" => Verdict::Skipped("operation relist-memory: nothing reads a list in pages yet".to_owned()),
+        "dataplane-diff" => {
+            Verdict::Skipped("operation dataplane-diff: no dataplane is driven yet".to_owned())
+        }
+        "relist-memory" => {
+            Verdict::Skipped("operation relist-memory: nothing reads a list in pages yet".to_owned())
+        }
         other => Verdict::Skipped(format!("operation {other}: nothing writes routes or catalogs yet")),
     }
 }
@@ -54,7 +60,8 @@ pub(crate) fn nodes(objects: &[Value]) -> Vec<String> {
         if object["kind"] == "Node" {
             nodes.push(text(&object["metadata"]["name"]).to_owned());
         }
-        nodes.extend(list(&object["endpoints"]).iter().map(|endpoint| text(&endpoint["nodeName"]).to_owned()));
+        nodes
+            .extend(list(&object["endpoints"]).iter().map(|endpoint| text(&endpoint["nodeName"]).to_owned()));
         nodes.push(text(&object["spec"]["nodeName"]).to_owned());
     }
     nodes.sort();
@@ -64,7 +71,8 @@ pub(crate) fn nodes(objects: &[Value]) -> Vec<String> {
 }
 
 fn merge_slices(input: &Value, expect: &Value) -> Verdict {
-    let (service, family, objects) = (text(&input["service"]), text(&input["family"]), list(&input["objects"]));
+    let (service, family, objects) =
+        (text(&input["service"]), text(&input["family"]), list(&input["objects"]));
     let setup = outside(Endpoints::Slices);
     let answer = with_cluster(&setup, |cluster| {
         let ignored = feed::list(cluster, objects).map_err(|why| why.to_string())?;
@@ -97,13 +105,15 @@ fn trigger(input: &Value, expect: &Value) -> Verdict {
                 let Some(service) = objects.iter().find(|object| {
                     let name = &object["metadata"];
                     object["kind"] == "Service"
-                        && format!("{}/{}", text(&name["namespace"]), text(&name["name"])) == text(&sync["sync"])
+                        && format!("{}/{}", text(&name["namespace"]), text(&name["name"]))
+                            == text(&sync["sync"])
                 }) else {
                     let (namespace, name) = text(&sync["sync"]).split_once('/').unwrap_or(("", ""));
                     tracker.delete(namespace, name);
                     return Value::Null;
                 };
-                let pods = objects.iter().filter(|object| object["kind"] == "Pod" && is_selected(service, object));
+                let pods =
+                    objects.iter().filter(|object| object["kind"] == "Pod" && is_selected(service, object));
                 time_or_null(compute(tracker, service, pods))
             })
             .collect()
@@ -141,7 +151,9 @@ fn latency(input: &Value, expect: &Value) -> Verdict {
             });
             match text(&event["type"]) {
                 "DELETED" => drop(feed::delete(cluster, &slice)),
-                _ => drop(feed::apply(cluster, &without_null_annotations(slice)).map_err(|why| why.to_string())?),
+                _ => drop(
+                    feed::apply(cluster, &without_null_annotations(slice)).map_err(|why| why.to_string())?,
+                ),
             }
             let applied = Timestamp::parse(text(&event["appliedAt"])).ok_or("no time")?;
             cluster.seal(applied);
@@ -194,14 +206,19 @@ fn weights(input: &Value, expect: &Value) -> Verdict {
         };
         let ports = list(&input["ports"]).iter().map(|port| (text(port).to_owned(), of(cluster, text(port))));
         let ports: Map<String, Value> = ports.collect();
-        if ports.is_empty() { Ok(of(cluster, text(&input["port"]))) } else { Ok::<_, String>(json!({"perPort": ports})) }
+        if ports.is_empty() {
+            Ok(of(cluster, text(&input["port"])))
+        } else {
+            Ok::<_, String>(json!({"perPort": ports}))
+        }
     });
     let mut answer = match answer {
         Ok(answer) => answer,
         Err(why) => return Verdict::failed("weights", why),
     };
     let counts = answer["counts"].clone();
-    let zero: Vec<_> = list(&expect["zeroFor"]).iter().filter(|node| counts.get(text(node)).is_none()).collect();
+    let zero: Vec<_> =
+        list(&expect["zeroFor"]).iter().filter(|node| counts.get(text(node)).is_none()).collect();
     answer["zeroFor"] = json!(zero);
     // Counts are whole numbers, and a share of nothing is none: there is nothing that could be infinite.
     answer["finite"] = true.into();
@@ -212,7 +229,9 @@ fn weights(input: &Value, expect: &Value) -> Verdict {
 fn exactly(expect: &Value, answer: &Value) -> Verdict {
     fn unnamed(expect: &Value, answer: &Value) -> bool {
         ["counts", "share", "perPort"].into_iter().any(|key| {
-            let (Some(expect), Some(answer)) = (expect[key].as_object(), answer[key].as_object()) else { return false };
+            let (Some(expect), Some(answer)) = (expect[key].as_object(), answer[key].as_object()) else {
+                return false;
+            };
             answer.iter().any(|(node, value)| expect.get(node).is_none_or(|expect| unnamed(expect, value)))
         })
     }
@@ -243,14 +262,17 @@ fn eligible(input: &Value, expect: &Value) -> Verdict {
         })
     };
     let expected = expect["entries"].as_object().cloned().unwrap_or_default();
-    let chosen: Map<String, Value> = entries.iter().filter(|(node, _)| !unlabelled(node)).map(|(n, w)| (n.clone(), w.clone())).collect();
+    let chosen: Map<String, Value> =
+        entries.iter().filter(|(node, _)| !unlabelled(node)).map(|(n, w)| (n.clone(), w.clone())).collect();
     if chosen != expected {
         return Verdict::failed(&json!(expected).to_string(), json!(entries));
     }
     if entries == expected {
         return Verdict::Ok;
     }
-    Verdict::Skipped("nodes cannot be chosen by label yet (ClusterConfig's `labels`); the others are right".to_owned())
+    Verdict::Skipped(
+        "nodes cannot be chosen by label yet (ClusterConfig's `labels`); the others are right".to_owned(),
+    )
 }
 
 fn permutations(input: &Value, expect: &Value) -> Verdict {
@@ -259,12 +281,14 @@ fn permutations(input: &Value, expect: &Value) -> Verdict {
     let setup = outside(if slices { Endpoints::Slices } else { Endpoints::Pods });
     let (mut outputs, mut publishes) = (Vec::new(), 0);
     for order in list(&input["orders"]) {
-        let order = list(order).iter().filter_map(|index| objects.get(usize::try_from(index.as_u64()?).ok()?));
+        let order =
+            list(order).iter().filter_map(|index| objects.get(usize::try_from(index.as_u64()?).ok()?));
         let order: Vec<&Value> = order.collect();
         let answer = with_cluster(&setup, |cluster| {
             feed::list(cluster, order.iter().copied())?;
             cluster.seal(now());
-            let (mut mirror, cursor) = (Mirror::default(), cluster.cursor_open().map_err(Refused::ByCluster)?);
+            let (mut mirror, cursor) =
+                (Mirror::default(), cluster.cursor_open().map_err(Refused::ByCluster)?);
             let lines = pull(cluster, cursor, &mut mirror);
             feed::list(cluster, order.iter().copied())?;
             let again = matches!(cluster.seal(now()), Sealed::Generation(_));
@@ -371,5 +395,7 @@ fn computed(input: &Value, expect: &Value) -> Verdict {
     if all_asked {
         return Verdict::Ok;
     }
-    Verdict::Skipped("asks for objects that a controller writes, and nothing writes yet; the view agrees".to_owned())
+    Verdict::Skipped(
+        "asks for objects that a controller writes, and nothing writes yet; the view agrees".to_owned(),
+    )
 }

@@ -49,7 +49,8 @@ fn with_both<T>(input: &Value, ask: impl FnOnce(&Pod<'_>, &Service<'_>) -> T) ->
 }
 
 fn find_port(input: &Value, expect: &Value) -> Verdict {
-    let service = json!({"metadata": {"namespace": "prod", "name": "web"}, "spec": {"ports": [input["servicePort"]]}});
+    let service =
+        json!({"metadata": {"namespace": "prod", "name": "web"}, "spec": {"ports": [input["servicePort"]]}});
     let port = feed::with_pod(&input["pod"], |pod| {
         feed::with_service(&service, |service| endpoints::find_port(pod, &service.ports[0]))
     });
@@ -102,7 +103,8 @@ fn node_view(input: &Value, expect: &Value) -> Verdict {
     let list = |key: &str, kind: &str| -> Vec<Value> {
         input[key].as_array().into_iter().flatten().map(|object| of_kind(kind, object)).collect()
     };
-    let objects = [list("services", "Service"), list("slices", "EndpointSlice"), list("nodes", "Node")].concat();
+    let objects =
+        [list("services", "Service"), list("slices", "EndpointSlice"), list("nodes", "Node")].concat();
     let setup = Setup { node: input["nodeName"].as_str().unwrap_or("").to_owned(), ..Setup::default() };
     let seen = match see(&setup, &objects) {
         Ok(seen) => seen,
@@ -166,7 +168,11 @@ fn trigger_time(input: &Value, expect: &Value) -> Verdict {
                     tracker.delete(text("namespace"), text("name"));
                     return Value::Null;
                 }
-                time_or_null(compute(tracker, &step["service"], step["pods"].as_array().into_iter().flatten()))
+                time_or_null(compute(
+                    tracker,
+                    &step["service"],
+                    step["pods"].as_array().into_iter().flatten(),
+                ))
             })
             .collect()
     });
@@ -175,7 +181,8 @@ fn trigger_time(input: &Value, expect: &Value) -> Verdict {
 
 /// A tracker with room for whatever a vector holds.
 pub(crate) fn with_tracker<T>(ask: impl FnOnce(&mut Tracker<'_>) -> T) -> T {
-    let (mut services, mut pods, mut rows) = (vec![Row::EMPTY; 64], vec![Row::EMPTY; 4_096], vec![Row::EMPTY; 4_200]);
+    let (mut services, mut pods, mut rows) =
+        (vec![Row::EMPTY; 64], vec![Row::EMPTY; 4_096], vec![Row::EMPTY; 4_200]);
     let (mut of_services, mut of_pods, mut of_rows) = (vec![0; 64], vec![0; 4_096], vec![0; 4_200]);
     let mut bytes = vec![0; 256 * 1_024];
     let texts = Texts::new(&mut rows, &mut of_rows, &mut bytes, 1);
@@ -188,8 +195,10 @@ pub(crate) fn compute<'p>(
     service: &Value,
     pods: impl IntoIterator<Item = &'p Value>,
 ) -> Timestamp {
-    let times: Vec<(String, Timestamp)> =
-        pods.into_iter().map(|pod| feed::with_pod(pod, |pod| (pod.name.to_owned(), pod.ready_since))).collect();
+    let times: Vec<(String, Timestamp)> = pods
+        .into_iter()
+        .map(|pod| feed::with_pod(pod, |pod| (pod.name.to_owned(), pod.ready_since)))
+        .collect();
     let pods = times.iter().map(|(name, time)| (name.as_str(), *time));
     feed::with_service(service, |service| {
         tracker.compute(service.namespace, service.name, service.created, pods).expect("room")

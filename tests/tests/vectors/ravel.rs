@@ -36,7 +36,8 @@ pub(crate) fn run(case: &Case) -> Verdict {
         }
         "weights_per_port" => {
             let ports = list(&input["port_names"]).iter().map(text);
-            let shares = ports.map(|port| (port.to_owned(), local_share(input, text(&input["node"]), port).into()));
+            let shares =
+                ports.map(|port| (port.to_owned(), local_share(input, text(&input["node"]), port).into()));
             close(&body["expected"], &Value::Object(shares.collect()))
         }
         "node_weights_and_limits" => node_weights(input, body),
@@ -101,7 +102,11 @@ fn services(endpoints: &Value) -> Vec<Value> {
 }
 
 fn objects(input: &Value) -> Vec<Value> {
-    let nodes: Vec<Value> = list(&input["nodes"]).iter().filter(|node| node.is_object()).map(|node| of_kind("Node", node)).collect();
+    let nodes: Vec<Value> = list(&input["nodes"])
+        .iter()
+        .filter(|node| node.is_object())
+        .map(|node| of_kind("Node", node))
+        .collect();
     [services(&input["endpoints"]), slices(&input["endpoints"]), nodes].concat()
 }
 
@@ -114,7 +119,9 @@ fn local_share(input: &Value, node: &str, port: &str) -> f64 {
         cluster.seal(now());
         let seen = look(cluster, ignored).expect("a view");
         let (mut local, mut total) = (0, 0);
-        for (_, facts) in seen.ports.iter().filter(|(named, _)| named.owner() == service && named.name == port) {
+        for (_, facts) in
+            seen.ports.iter().filter(|(named, _)| named.owner() == service && named.name == port)
+        {
             let weight = cluster.node_weight(facts.id, node);
             local += weight.local;
             total += weight.total;
@@ -165,10 +172,17 @@ fn node_weights(input: &Value, body: &Value) -> Verdict {
     let expected = &body["expected"];
     let service = &input["service"];
     if input["weight_override"] == true {
-        return Verdict::Skipped("weight override: an option of Ravel's IPVS director, which is not there yet".to_owned());
+        return Verdict::Skipped(
+            "weight override: an option of Ravel's IPVS director, which is not there yet".to_owned(),
+        );
     }
     let name = format!("{}/{}", text(&service["namespace"]), text(&service["service"]));
-    let setup = Setup { node: String::new(), endpoints: Endpoints::Slices, backends: Kind::Nodes, ..Setup::default() };
+    let setup = Setup {
+        node: String::new(),
+        endpoints: Endpoints::Slices,
+        backends: Kind::Nodes,
+        ..Setup::default()
+    };
     let mut wanted = Map::new();
     for (node, settings) in expected.as_object().into_iter().flatten() {
         wanted.insert(node.clone(), settings["weight"].clone());
@@ -186,7 +200,9 @@ fn node_weights(input: &Value, body: &Value) -> Verdict {
         Ok(found) if found == wanted => {}
         Ok(found) if weights(&with_labels(input)).is_ok_and(|found| found == wanted) => {
             let found = Value::Object(found);
-            return Verdict::Skipped(format!("nodes cannot be chosen by label yet (ClusterConfig's `labels`): {found}"));
+            return Verdict::Skipped(format!(
+                "nodes cannot be chosen by label yet (ClusterConfig's `labels`): {found}"
+            ));
         }
         Ok(found) => return Verdict::failed(&Value::Object(wanted).to_string(), Value::Object(found)),
         Err(why) => return Verdict::failed("nodes as backends", why),
@@ -194,7 +210,9 @@ fn node_weights(input: &Value, body: &Value) -> Verdict {
     let options = &service["ipvsOptions"];
     let limited = ["uThreshold", "lThreshold"].iter().any(|key| options[key].as_u64().unwrap_or(0) != 0);
     if limited || !text(&options["forwardingMethod"]).is_empty() {
-        return Verdict::Skipped("thresholds and methods are set when IPVS is driven; the weights agree".to_owned());
+        return Verdict::Skipped(
+            "thresholds and methods are set when IPVS is driven; the weights agree".to_owned(),
+        );
     }
     if body["upstream"].is_null() { Verdict::Ok } else { Verdict::Differs(BY_NAME) }
 }
@@ -204,18 +222,25 @@ fn with_labels(input: &Value) -> Vec<Value> {
     let labels = input["labels"].as_object().cloned().unwrap_or_default();
     let mut objects = objects(input);
     objects.retain(|object| {
-        object["kind"] != "Node" || labels.iter().all(|(key, value)| object["metadata"]["labels"][key] == *value)
+        object["kind"] != "Node"
+            || labels.iter().all(|(key, value)| object["metadata"]["labels"][key] == *value)
     });
     objects
 }
 
 fn is_eligible(input: &Value, expected: &Value) -> Verdict {
     if input["skip_master"] == true {
-        return Verdict::Skipped("skip-master: an option of Ravel's IPVS director, which is not there yet".to_owned());
+        return Verdict::Skipped(
+            "skip-master: an option of Ravel's IPVS director, which is not there yet".to_owned(),
+        );
     }
     let node = of_kind("Node", &input["node"]);
     let name = text(&node["metadata"]["name"]);
-    let labelled = input["labels"].as_object().into_iter().flatten().all(|(key, value)| node["metadata"]["labels"][key] == *value);
+    let labelled = input["labels"]
+        .as_object()
+        .into_iter()
+        .flatten()
+        .all(|(key, value)| node["metadata"]["labels"][key] == *value);
     if !labelled {
         return Verdict::Skipped("nodes cannot be chosen by label yet (ClusterConfig's `labels`)".to_owned());
     }
@@ -232,7 +257,9 @@ fn is_eligible(input: &Value, expected: &Value) -> Verdict {
     match see(&setup, &[service, slice, node.clone()]) {
         Ok(seen) => {
             let eligible = seen.mirror.backends().any(|row| row.node == name);
-            let cordoned = list(&node["spec"]["taints"]).iter().any(|taint| taint["key"] == "node.kubernetes.io/unschedulable");
+            let cordoned = list(&node["spec"]["taints"])
+                .iter()
+                .any(|taint| taint["key"] == "node.kubernetes.io/unschedulable");
             match (json!(eligible) == *expected, cordoned && input["ignore_cordon"] == true) {
                 (true, _) => Verdict::Ok,
                 (false, true) if !eligible => Verdict::Differs(CORDON),

@@ -42,7 +42,8 @@ pub(crate) fn with_cluster<T>(setup: &Setup, test: impl FnOnce(&mut Cluster<'_>)
     let limits = setup.limits();
     let mut memory = HeapStorage::new(&limits);
     setup.with_config(|config| {
-        let mut cluster = Cluster::new(memory.lend(), limits.hash_seed, config).expect("a good configuration");
+        let mut cluster =
+            Cluster::new(memory.lend(), limits.hash_seed, config).expect("a good configuration");
         test(&mut cluster)
     })
 }
@@ -66,7 +67,8 @@ pub(crate) fn look(cluster: &mut Cluster<'_>, ignored: Vec<String>) -> Result<Se
     cluster.cursor_close(cursor);
     let ports = ports(cluster, &mirror);
     let headless = cluster.services().filter(|service| service.reason == Reason::Headless);
-    let headless = headless.map(|service| format!("{}/{}", service.name.namespace, service.name.name)).collect();
+    let headless =
+        headless.map(|service| format!("{}/{}", service.name.namespace, service.name.name)).collect();
     Ok(Seen { mirror, ports, headless, ignored })
 }
 
@@ -110,7 +112,13 @@ impl Seen {
     }
 
     /// Counts and shares of nodes at a port, as vectors have them.
-    pub(crate) fn weights(&self, cluster: &Cluster<'_>, service: &str, key: &str, nodes: &[String]) -> Option<Value> {
+    pub(crate) fn weights(
+        &self,
+        cluster: &Cluster<'_>,
+        service: &str,
+        key: &str,
+        nodes: &[String],
+    ) -> Option<Value> {
         let (_, facts) = self.ports.iter().find(|(port, _)| port.owner() == service && port.key() == key)?;
         let (mut counts, mut share, mut assigned, mut total) = (Map::new(), Map::new(), 0, 0);
         for node in nodes {

@@ -1,7 +1,7 @@
 //! The differences that are meant: each with the row of `docs/differences.md` that says why.
 
 use crate::facts::{Comparison, Difference, PortFacts, View};
-use crate::freedom::{Sets, allowed, is_open, states_follow};
+use crate::freedom::{Places, Sets, allowed, is_open, states_follow};
 use crate::upstream::{Document, Slice, seen};
 
 /// A difference with what surrounds it.
@@ -33,18 +33,22 @@ pub(crate) fn row(case: &Case<'_>, difference: &Difference) -> Option<&'static s
 /// is one of those that it may give.
 fn upstream_is_free(case: &Case<'_>, difference: &Difference) -> bool {
     let key = &difference.key;
+    let places = match difference.comparison {
+        Comparison::Slices => Places::Same,
+        Comparison::PodEndpoints | Comparison::PodView => Places::Any,
+    };
     if difference.fact == "health" {
         let ports = case.upstream.keys().filter(|port| {
             (&port.namespace, &port.service, port.family) == (&key.namespace, &key.service, key.family)
         });
-        return ports.into_iter().any(|port| is_open(&seen(case.slices, port)));
+        return ports.into_iter().any(|port| is_open(&seen(case.slices, port), places));
     }
     let (Some(ours), Some(upstream)) = (case.ours.get(key), case.upstream.get(key)) else { return false };
     let seen = seen(case.slices, key);
-    if !is_open(&seen) || !same_otherwise(ours, upstream) || !states_follow(ours) {
+    if !is_open(&seen, places) || !same_otherwise(ours, upstream) || !states_follow(ours) {
         return false;
     }
-    allowed(&seen, upstream, &difference.node, case.zone)
+    allowed(&seen, places, upstream, &difference.node, case.zone)
         .is_some_and(|answers| answers.contains(&Sets::of(ours)) && answers.contains(&Sets::of(upstream)))
 }
 

@@ -33,8 +33,17 @@ impl Sets {
     }
 }
 
+/// Where in a slice an endpoint stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Places {
+    /// Both sides read the same slices.
+    Same,
+    /// Upstream's controller dealt Pods to slices in the order of a Go map too; ours were not dealt.
+    Any,
+}
+
 /// The candidates of each address and port: more than one where upstream's choice is open and matters.
-fn candidates(seen: &[Seen]) -> Vec<Vec<&Seen>> {
+fn candidates(seen: &[Seen], places: Places) -> Vec<Vec<&Seen>> {
     let mut by_key: BTreeMap<&str, Vec<&Seen>> = BTreeMap::new();
     for endpoint in seen {
         by_key.entry(&endpoint.key).or_default().push(endpoint);
@@ -46,7 +55,8 @@ fn candidates(seen: &[Seen]) -> Vec<Vec<&Seen>> {
             if any_live && endpoint.terminating {
                 continue;
             }
-            match candidates.iter_mut().find(|candidate| candidate.slice == endpoint.slice) {
+            let same_slice = |candidate: &&mut &Seen| places == Places::Same && candidate.slice == endpoint.slice;
+            match candidates.iter_mut().find(same_slice) {
                 Some(earlier) if any_live => *earlier = endpoint,
                 Some(_) => {}
                 None => candidates.push(endpoint),
@@ -62,8 +72,14 @@ fn candidates(seen: &[Seen]) -> Vec<Vec<&Seen>> {
 }
 
 /// Every answer that upstream may give for a port with these endpoints. `None` if there are too many.
-pub(crate) fn allowed(seen: &[Seen], facts: &PortFacts, node: &str, zone: &str) -> Option<BTreeSet<Sets>> {
-    let candidates = candidates(seen);
+pub(crate) fn allowed(
+    seen: &[Seen],
+    places: Places,
+    facts: &PortFacts,
+    node: &str,
+    zone: &str,
+) -> Option<BTreeSet<Sets>> {
+    let candidates = candidates(seen, places);
     let choices = candidates.iter().try_fold(1_usize, |n, list| n.checked_mul(list.len()))?;
     if choices > CHOICES_MAX {
         return None;
@@ -85,8 +101,8 @@ pub(crate) fn allowed(seen: &[Seen], facts: &PortFacts, node: &str, zone: &str) 
 }
 
 /// There is a duplicate among them whose choice is open.
-pub(crate) fn is_open(seen: &[Seen]) -> bool {
-    candidates(seen).iter().any(|list| list.len() > 1)
+pub(crate) fn is_open(seen: &[Seen], places: Places) -> bool {
+    candidates(seen, places).iter().any(|list| list.len() > 1)
 }
 
 enum Mode {

@@ -73,7 +73,7 @@ fn drop_parts(best: &mut Document, differs: &mut impl FnMut(&Document) -> bool) 
 }
 
 /// Without these an object is no longer one that an API server would hold, and differences mean nothing.
-const KEPT: [&str; 18] = [
+const KEPT: [&str; 19] = [
     "addressType",
     "addresses",
     "apiVersion",
@@ -90,6 +90,7 @@ const KEPT: [&str; 18] = [
     "port",
     "protocol",
     "spec",
+    "targetPort",
     "type",
     "uid",
 ];
