@@ -49,8 +49,13 @@ impl Cluster<'_> {
             self.counters.ignored = self.counters.ignored.saturating_add(1);
             return Ok(Applied::Ignored(reason));
         }
-        let most = self.need_slice(slice, endpoints, false);
-        if let Err(error) = self.make_room(&most, |cluster| cluster.need_slice(slice, endpoints, true)) {
+        let mut most = self.need_slice(slice, endpoints, Look::Nowhere);
+        if self.check_room(&most).is_err() {
+            most = self.need_slice(slice, endpoints, Look::AtTables);
+        }
+        if let Err(error) =
+            self.make_room(&most, |cluster| cluster.need_slice(slice, endpoints, Look::AtPairs))
+        {
             self.mark_stale(Kind::Slice, slice.namespace, slice.name);
             return self.refuse(error);
         }
@@ -127,8 +132,9 @@ impl Cluster<'_> {
         &self,
         slice: &EndpointSlice<'_>,
         endpoints: &E,
-        exact: bool,
+        look: Look,
     ) -> Need {
+        let exact = look != Look::Nowhere;
         let mut need = Need::default();
         let ports = slice.ports.iter().filter(|port| port.port != 0);
         // Not `count`: where overflow is checked it could panic.
@@ -155,8 +161,10 @@ impl Cluster<'_> {
         }
         let mut at = 0usize;
         endpoints.each(|endpoint| {
-            // Exactly: what an earlier endpoint needs is not needed again. That looks at all pairs, where room is short.
-            let first = |same: &dyn Fn(&Endpoint<'_>) -> bool| !(exact && is_before(endpoints, at, same));
+            // What an earlier endpoint needs is not needed again.
+            let first = |same: &dyn Fn(&Endpoint<'_>) -> bool| {
+                look != Look::AtPairs || !is_before(endpoints, at, same)
+            };
             let (node, zone) = (endpoint.node, endpoint.zone);
             if first(&|other| (other.node, other.zone) == (node, zone)) {
                 let node_too = first(&|other| other.node == node);
@@ -343,6 +351,17 @@ impl Cluster<'_> {
         let facts = self.placed(facts, place, hints);
         Some(Said { port, address: endpoint.address, number, factor, place, pod, hints, facts })
     }
+}
+
+/// How closely to look at what a slice needs. The closer, the less it seems to need and the dearer it is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Look {
+    /// Everything it names may be new.
+    Nowhere,
+    /// Not what is there already.
+    AtTables,
+    /// Nor what one of its endpoints needs as another does: exactly. Looks at all pairs of endpoints.
+    AtPairs,
 }
 
 /// One of the first `end` endpoints is such.

@@ -11,12 +11,15 @@ use serde_json::{Value, json};
 
 use crate::input::Input;
 
-/// Reads both files of the case and compares every object, in order. Gives the number compared.
+/// Reads both files of the case and compares every object. Gives the number compared.
 pub(crate) fn check(input: &Input, folder: &Path) -> Result<usize> {
     let nodes = input.nodes.iter().map(node);
-    let services = input.services.iter().map(service);
-    let objects = compare(&folder.join(input.case.file() + ".objects.ndjson"), nodes.chain(services).chain(input.pods.iter().map(pod)))?;
-    let slices = compare(&folder.join(input.case.file() + ".slices.ndjson"), input.slices.iter().map(slice))?;
+    let services = input.by_number(&input.services).into_iter().flatten().map(service);
+    let pods = input.by_number(&input.pods).into_iter().flatten().map(pod);
+    let slices = input.by_number(&input.slices).into_iter().flatten().map(slice);
+    let path = |part: &str| folder.join(format!("{}.{part}.ndjson", input.case.file()));
+    let objects = compare(&path("objects"), nodes.chain(services).chain(pods))?;
+    let slices = compare(&path("slices"), slices)?;
     Ok(objects + slices)
 }
 

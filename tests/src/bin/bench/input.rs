@@ -1,7 +1,8 @@
 //! The benchmarks' clusters: a closed form without random numbers, the same as `oracle bench-gen`'s.
 //!
 //! 100 Nodes; Services `svc-i` in namespace `ns-(i mod N)`; P Pods each; a Service's Pods in order in its
-//! slices, 100 a slice.
+//! slices, 100 a slice. They come as an API server lists them, by namespace and name, and their text lies in
+//! memory as it was read; upstream's figures do not depend on it.
 
 use evenkeel_core::address::{Address, Family};
 use evenkeel_core::object::{
@@ -51,6 +52,8 @@ pub(crate) struct Input {
     pub(crate) services: Vec<Service<'static>>,
     pub(crate) slices: Vec<EndpointSlice<'static>>,
     pub(crate) pods: Vec<Pod<'static>>,
+    /// The number `i` of each Service, in the order in which they stand.
+    order: Vec<usize>,
 }
 
 fn text(owned: String) -> &'static str {
@@ -94,11 +97,22 @@ impl Input {
                 ..Node::default()
             })
             .collect();
-        let mut input = Self { case, nodes, services: Vec::new(), slices: Vec::new(), pods: Vec::new() };
-        for i in 0..case.services {
+        let mut input = Self { case, nodes, services: Vec::new(), slices: Vec::new(), pods: Vec::new(), order: Vec::new() };
+        input.order = (0..case.services).collect();
+        input.order.sort_by_cached_key(|i| (format!("ns-{}", i % case.namespaces), format!("svc-{i}")));
+        for i in input.order.clone() {
             input.add_service(i);
         }
         input
+    }
+
+    /// What each Service has of these, in the order of the Services' numbers.
+    pub(crate) fn by_number<'o, T>(&self, objects: &'o [T]) -> Vec<&'o [T]> {
+        let mut by_number = vec![[].as_slice(); self.order.len()];
+        for (i, of_one) in self.order.iter().zip(objects.chunks(objects.len() / self.order.len())) {
+            by_number[*i] = of_one;
+        }
+        by_number
     }
 
     fn add_service(&mut self, i: usize) {
