@@ -374,5 +374,23 @@ pub(crate) fn hash_bytes(seed: u64, bytes: &[u8]) -> u64 {
     fold(state ^ last, STIR ^ seed.rotate_left(32))
 }
 
+/// Both are the same bytes. Names are short: a call to compare them would cost more than comparing them.
+#[inline]
+pub(crate) fn same(a: &[u8], b: &[u8]) -> bool {
+    if a.len() != b.len() {
+        return false;
+    }
+    if let (Some(last_a), Some(last_b)) = (a.last_chunk::<8>(), b.last_chunk::<8>()) {
+        let (words_a, _) = a.as_chunks::<8>();
+        let (words_b, _) = b.as_chunks::<8>();
+        let words = words_a.iter().zip(words_b);
+        return last_a == last_b && words.fold(true, |same, (a, b)| same & (a == b));
+    }
+    if let (Some(last_a), Some(last_b)) = (a.last_chunk::<4>(), b.last_chunk::<4>()) {
+        return last_a == last_b && a.first_chunk::<4>() == b.first_chunk::<4>();
+    }
+    a.iter().zip(b).fold(true, |same, (a, b)| same & (a == b))
+}
+
 #[cfg(test)]
 mod tests;

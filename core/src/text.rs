@@ -4,7 +4,7 @@
 //! name, "namespace/name", a pair of a label, a set of hints, a list of source ranges. Blocks of freed texts
 //! are used again by size; when no block fits but the free bytes would do, the pool is packed once.
 
-use crate::table::{Entry, Id, NONE, Row, Table, hash_bytes, ids, upper};
+use crate::table::{Entry, Id, NONE, Row, Table, hash_bytes, ids, same, upper};
 
 ids!(
     /// The number of a text.
@@ -171,7 +171,7 @@ impl<'m> Texts<'m> {
                 && usize::from(row.len) == len
                 && matches!(
                     self.slice(row).split_at_checked(first.len()),
-                    Some((left, [b'/', right @ ..])) if left == first && right == second
+                    Some((left, [b'/', right @ ..])) if same(left, first) && same(right, second)
                 )
         };
         self.rows.find(hash, is).ok_or(hash)
@@ -289,6 +289,12 @@ impl<'m> Texts<'m> {
     /// The text; empty for [`TextId::NONE`].
     pub fn str(&self, id: TextId) -> &str {
         core::str::from_utf8(self.get(id)).unwrap_or("")
+    }
+
+    /// Where a text stands against another; quick to say that it is the same.
+    pub fn order(&self, id: TextId, other: &[u8]) -> core::cmp::Ordering {
+        let text = self.get(id);
+        if same(text, other) { core::cmp::Ordering::Equal } else { text.cmp(other) }
     }
 
     /// Both parts of "first/second".
@@ -484,7 +490,7 @@ mod tests {
         for _ in 0..20_000 {
             state = fold(state.wrapping_add(0x9e37_79b9_7f4a_7c15), 0xbf58_476d_1ce4_e5b9);
             let pick = usize::try_from(state >> 40).unwrap();
-            if state % 2 == 0 {
+            if state.is_multiple_of(2) {
                 let text = format!("{:x}", state >> 52).repeat(pick % 40 + 1);
                 if let Some(id) = texts.intern(text.as_bytes()) {
                     held.push((text, id));

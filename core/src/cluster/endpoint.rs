@@ -11,6 +11,12 @@ use crate::table::Entry as _;
 use crate::text::TextId;
 use crate::usable::Facts;
 
+/// The low half of a generation: what rows keep.
+#[allow(clippy::cast_possible_truncation, reason = "the low half is what is kept")]
+const fn low(generation: u64) -> u32 {
+    generation as u32
+}
+
 /// What a source says of one endpoint of a service port. It holds the place and the texts.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Said {
@@ -155,11 +161,31 @@ impl Cluster<'_> {
         self.say_new(remake, said, self.endpoint_key(said.port, said.address, said.number))
     }
 
+    /// In one go, since whole clusters are read this way: in its port's lists, touched, in its owner's list.
     fn say_new(&mut self, remake: &mut Remake, said: &Said, key: u32) -> Option<EndpointId> {
-        let id = self.endpoints.insert(key, self.new_row(said, remake.owner))?;
-        self.link_in_port(id, said.port);
-        self.append(remake, id);
-        self.touch(id);
+        let mut row = self.new_row(said, remake.owner);
+        let port = self.ports.at_mut(said.port);
+        row.next_in_port = port.first_endpoint;
+        row.next_touched = port.touched;
+        row.shows |= shows::TOUCHED | shows::DIRTY;
+        row.generation = low(self.acknowledged);
+        let id = self.endpoints.insert(key, row)?;
+        let before = port.first_endpoint;
+        port.first_endpoint = id;
+        port.touched = id;
+        port.flags |= port::DIRTY;
+        let service = port.service;
+        if before.is_some() {
+            self.endpoints.at_mut(before).previous_in_port = id;
+        }
+        remake.changed = true;
+        if remake.fresh_last.is_some() {
+            self.endpoints.at_mut(remake.fresh_last).next_in_owner = id;
+        } else {
+            remake.fresh_first = id;
+        }
+        remake.fresh_last = id;
+        self.mark_dirty(service);
         Some(id)
     }
 
@@ -325,8 +351,7 @@ impl Cluster<'_> {
 
     /// Puts it into its port's list of touched endpoints, if it is not there.
     pub(super) fn list_touched(&mut self, id: EndpointId) {
-        #[allow(clippy::cast_possible_truncation, reason = "the low half is what is kept")]
-        let acknowledged = self.acknowledged as u32;
+        let acknowledged = low(self.acknowledged);
         let row = self.endpoints.at_mut(id);
         if row.shows(shows::TOUCHED) {
             return;

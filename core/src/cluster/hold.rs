@@ -272,7 +272,7 @@ impl Cluster<'_> {
         let mut at = self.services.at(service).first_port;
         while at.is_some() {
             let row = self.ports.at(at);
-            let order = self.texts.get(row.name).cmp(name.as_bytes());
+            let order = self.texts.order(row.name, name.as_bytes());
             match order.then((row.protocol, row.family).cmp(&(protocol, family))) {
                 core::cmp::Ordering::Less => before = at,
                 core::cmp::Ordering::Equal => return Ok(at),

@@ -40,16 +40,18 @@ impl Cluster<'_> {
         slice: &EndpointSlice<'_>,
         endpoints: &E,
     ) -> Result<Applied, Error> {
-        if let Err(error) = check(slice, endpoints) {
-            self.mark_stale(Kind::Slice, slice.namespace, slice.name);
-            return self.refuse(error);
-        }
+        let mut most = match self.check_slice(slice, endpoints) {
+            Ok(most) => most,
+            Err(error) => {
+                self.mark_stale(Kind::Slice, slice.namespace, slice.name);
+                return self.refuse(error);
+            }
+        };
         if let Some(reason) = self.ignores(slice) {
             self.delete_slice(slice.namespace, slice.name);
             self.counters.ignored = self.counters.ignored.saturating_add(1);
             return Ok(Applied::Ignored(reason));
         }
-        let mut most = self.need_slice(slice, endpoints, Look::Nowhere);
         if self.check_room(&most).is_err() {
             most = self.need_slice(slice, endpoints, Look::AtTables);
         }
@@ -127,14 +129,57 @@ impl Cluster<'_> {
         }
     }
 
-    /// What it needs: the most it can, or what is not there yet.
+    /// Every name and list is within its bound; and what the slice needs at most, if everything it names is new.
+    fn check_slice<E: Endpoints + ?Sized>(
+        &self,
+        slice: &EndpointSlice<'_>,
+        endpoints: &E,
+    ) -> Result<Need, Error> {
+        check_names(slice.namespace, slice.name)?;
+        check_text(slice.service, bounds::NAME_BYTES_MAX)?;
+        check_counts(slice.ports.len(), endpoints.count())?;
+        let mut need = Need { slices: 1, services: 1, ..Need::default() };
+        let prefix = slice.namespace.len().saturating_add(1);
+        need.text(prefix.saturating_add(slice.name.len()));
+        need.text(prefix.saturating_add(slice.service.len()));
+        for port in slice.ports {
+            check_text(port.name, bounds::PORT_NAME_BYTES_MAX)?;
+            if port.port != 0 {
+                need.ports = need.ports.saturating_add(1);
+                need.text(port.name.len());
+            }
+        }
+        let mut checked = Ok(());
+        endpoints.each(|endpoint| {
+            checked = check_endpoint(endpoint);
+            let rows = if self.is_replaced_here(endpoint.node) { 2 } else { 1 };
+            need.endpoints = need.endpoints.saturating_add(need.ports.saturating_mul(rows));
+            need.nodes = need.nodes.saturating_add(1);
+            need.places = need.places.saturating_add(1);
+            need.text(endpoint.node.len());
+            need.text(endpoint.node.len().saturating_add(endpoint.zone.len()).saturating_add(1));
+            if !endpoint.zone_hints.is_empty() || !endpoint.node_hints.is_empty() {
+                let mut bytes = [0; HINTS_BYTES];
+                need.text(encode_hints(endpoint, &mut bytes).len());
+            }
+            if self.settings.keep_pods {
+                let pod = endpoint.pod;
+                need.pods = need.pods.saturating_add(rows.saturating_sub(1));
+                need.text(pod.uid.len().saturating_add(pod.name.len()).saturating_add(1));
+                need.text(prefix.saturating_add(pod.name.len()));
+            }
+            checked.is_ok()
+        });
+        checked.map(|()| need)
+    }
+
+    /// What it needs that is not there yet.
     fn need_slice<E: Endpoints + ?Sized>(
         &self,
         slice: &EndpointSlice<'_>,
         endpoints: &E,
         look: Look,
     ) -> Need {
-        let exact = look != Look::Nowhere;
         let mut need = Need::default();
         let ports = slice.ports.iter().filter(|port| port.port != 0);
         // Not `count`: where overflow is checked it could panic.
@@ -142,20 +187,20 @@ impl Cluster<'_> {
         need.endpoints = super::count(endpoints.count()).saturating_mul(count);
         let (namespace, name) = (slice.namespace.as_bytes(), slice.name.as_bytes());
         let service = slice.service.as_bytes();
-        if !exact || self.find_slice(slice.namespace, slice.name).is_none() {
+        if self.find_slice(slice.namespace, slice.name).is_none() {
             need.slices = 1;
-            self.need_text(&mut need, Domain::Slice, &[namespace, name], exact);
+            self.need_text(&mut need, Domain::Slice, &[namespace, name], true);
         }
-        if !exact || self.find_service(slice.namespace, slice.service).is_none() {
+        if self.find_service(slice.namespace, slice.service).is_none() {
             need.services = 1;
-            self.need_text(&mut need, Domain::Service, &[namespace, service], exact);
+            self.need_text(&mut need, Domain::Service, &[namespace, service], true);
         }
         for port in ports {
-            let known = exact.then(|| self.known_port(slice, port)).flatten();
+            let known = self.known_port(slice, port);
             if known.is_none() {
                 need.ports = need.ports.saturating_add(1);
                 if !port.name.is_empty() {
-                    self.need_text(&mut need, Domain::Plain, &[port.name.as_bytes()], exact);
+                    self.need_text(&mut need, Domain::Plain, &[port.name.as_bytes()], true);
                 }
             }
         }
@@ -168,28 +213,28 @@ impl Cluster<'_> {
             let (node, zone) = (endpoint.node, endpoint.zone);
             if first(&|other| (other.node, other.zone) == (node, zone)) {
                 let node_too = first(&|other| other.node == node);
-                self.need_place(&mut need, node, zone, node_too, exact);
+                self.need_place(&mut need, node, zone, node_too, true);
             }
             let hints = (endpoint.zone_hints, endpoint.node_hints);
             if !(hints.0.is_empty() && hints.1.is_empty())
                 && first(&|other| (other.zone_hints, other.node_hints) == hints)
             {
                 let mut bytes = [0; HINTS_BYTES];
-                self.need_text(&mut need, Domain::Plain, &[encode_hints(endpoint, &mut bytes)], exact);
+                self.need_text(&mut need, Domain::Plain, &[encode_hints(endpoint, &mut bytes)], true);
             }
             if self.settings.keep_pods && !endpoint.pod.name.is_empty() {
                 let pod = endpoint.pod;
                 if first(&|other| other.pod == pod) {
                     let parts = [pod.uid.as_bytes(), pod.name.as_bytes()];
-                    self.need_text(&mut need, Domain::Plain, &parts, exact);
+                    self.need_text(&mut need, Domain::Plain, &parts, true);
                 }
                 if self.is_replaced_here(node) {
                     // Its Pod may not have been seen yet, and then takes a row; and its own endpoint takes another.
                     need.endpoints = need.endpoints.saturating_add(count);
-                    let known = exact && self.find_pod(slice.namespace, pod.name).is_some();
+                    let known = self.find_pod(slice.namespace, pod.name).is_some();
                     if !known && first(&|other| other.node == node && other.pod.name == pod.name) {
                         need.pods = need.pods.saturating_add(1);
-                        self.need_text(&mut need, Domain::Pod, &[namespace, pod.name.as_bytes()], exact);
+                        self.need_text(&mut need, Domain::Pod, &[namespace, pod.name.as_bytes()], true);
                     }
                 }
             }
@@ -356,8 +401,6 @@ impl Cluster<'_> {
 /// How closely to look at what a slice needs. The closer, the less it seems to need and the dearer it is.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Look {
-    /// Everything it names may be new.
-    Nowhere,
     /// Not what is there already.
     AtTables,
     /// Nor what one of its endpoints needs as another does: exactly. Looks at all pairs of endpoints.
@@ -379,22 +422,7 @@ fn is_before<E: Endpoints + ?Sized>(endpoints: &E, end: usize, is: &dyn Fn(&Endp
     found
 }
 
-/// Every name and list is within its bound.
-fn check<E: Endpoints + ?Sized>(slice: &EndpointSlice<'_>, endpoints: &E) -> Result<(), Error> {
-    check_names(slice.namespace, slice.name)?;
-    check_text(slice.service, bounds::NAME_BYTES_MAX)?;
-    check_counts(slice.ports.len(), endpoints.count())?;
-    for port in slice.ports {
-        check_text(port.name, bounds::PORT_NAME_BYTES_MAX)?;
-    }
-    let mut checked = Ok(());
-    endpoints.each(|endpoint| {
-        checked = check_endpoint(endpoint);
-        checked.is_ok()
-    });
-    checked
-}
-
+/// Every name and list of an endpoint is within its bound.
 fn check_endpoint(endpoint: &Endpoint<'_>) -> Result<(), Error> {
     check_text(endpoint.node, bounds::NAME_BYTES_MAX)?;
     check_text(endpoint.zone, bounds::NAME_BYTES_MAX)?;

@@ -86,3 +86,17 @@ fn random_operations_agree_with_a_standard_map() {
     }
     assert_eq!(moved.iter().count(), 450);
 }
+
+#[test]
+fn equal_bytes_of_any_length_are_the_same_and_one_other_byte_is_not() {
+    for len in 0..40usize {
+        let bytes: Vec<u8> = (0..len).map(|at| u8::try_from(at).unwrap()).collect();
+        assert!(same(&bytes, &bytes.clone()));
+        assert!(!same(&bytes, &[&bytes[..], &[0]].concat()));
+        for at in 0..len {
+            let mut other = bytes.clone();
+            other[at] ^= 1;
+            assert!(!same(&bytes, &other), "{len} {at}");
+        }
+    }
+}

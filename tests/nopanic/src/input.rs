@@ -55,9 +55,10 @@ impl<'a> Input<'a> {
         self.rest = rest;
         match core::str::from_utf8(bytes) {
             Ok(text) => text,
-            Err(error) => {
-                bytes.get(..error.valid_up_to()).and_then(|valid| core::str::from_utf8(valid).ok()).unwrap_or("")
-            }
+            Err(error) => bytes
+                .get(..error.valid_up_to())
+                .and_then(|valid| core::str::from_utf8(valid).ok())
+                .unwrap_or(""),
         }
     }
 

@@ -36,8 +36,9 @@ static mut MEMORY: [Storage; 2] = [Storage::EMPTY; 2];
 pub unsafe extern "C" fn prove(bytes: *const u8, length: usize) -> u64 {
     // SAFETY: the caller promises the bytes.
     let bytes = unsafe { core::slice::from_raw_parts(bytes, length) };
+    let memory = &raw mut MEMORY;
     // SAFETY: the caller promises that nobody else is here.
-    let [first, second] = unsafe { &mut *(&raw mut MEMORY) };
+    let [first, second] = unsafe { &mut *memory };
     let mut input = Input::new(bytes);
     let mut sum = Sum::default();
     objects::read_texts(&mut input, &mut sum);
@@ -92,7 +93,12 @@ fn kind(input: &mut Input<'_>) -> Kind {
     }
 }
 
-fn step(cluster: &mut Cluster<'_>, cursors: &mut [Option<CursorId>; 3], input: &mut Input<'_>, sum: &mut Sum) {
+fn step(
+    cluster: &mut Cluster<'_>,
+    cursors: &mut [Option<CursorId>; 3],
+    input: &mut Input<'_>,
+    sum: &mut Sum,
+) {
     match input.below(22) {
         0..4 => objects::apply_service(cluster, input, sum),
         4..7 => objects::apply_slice(cluster, input, sum),
@@ -144,4 +150,3 @@ fn step(cluster: &mut Cluster<'_>, cursors: &mut [Option<CursorId>; 3], input: &
         _ => walk::explain(cluster, input, sum),
     }
 }
-

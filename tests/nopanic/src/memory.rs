@@ -1,8 +1,8 @@
 //! Static memory: the sizes stand in the type.
 
 use evenkeel_core::cluster::rows::{
-    CursorRow, EndpointRow, LabelRow, NodeRow, PlaceRow, PodPortRow, PodRow, PortRow, SelectorRow, ServiceRow,
-    SliceRow, TriggerRow, VipRow,
+    CursorRow, EndpointRow, LabelRow, NodeRow, PlaceRow, PodPortRow, PodRow, PortRow, SelectorRow,
+    ServiceRow, SliceRow, TriggerRow, VipRow,
 };
 use evenkeel_core::storage::Memory;
 use evenkeel_core::table::Row;

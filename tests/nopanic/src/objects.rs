@@ -6,8 +6,8 @@ use evenkeel_core::cluster::Applied;
 use evenkeel_core::endpoints;
 use evenkeel_core::error::Error;
 use evenkeel_core::object::{
-    Conditions, ContainerPort, Endpoint, EndpointSlice, Label, Node, Pod, PodRef, Service, ServicePort, ServiceType,
-    SlicePort, TargetPort, TrafficPolicy,
+    Conditions, ContainerPort, Endpoint, EndpointSlice, Label, Node, Pod, PodRef, Service, ServicePort,
+    ServiceType, SlicePort, TargetPort, TrafficPolicy,
 };
 use evenkeel_core::port::Protocol;
 use evenkeel_core::table::Row;
@@ -85,8 +85,12 @@ fn track(input: &mut Input<'_>, sum: &mut Sum) {
     let (mut pods, mut pods_index) = ([Row::<trigger::PodRow>::EMPTY; 8], [0; 8]);
     let (mut texts, mut texts_index, mut bytes) = ([Row::EMPTY; 16], [0; 16], [0; 256]);
     let texts = Texts::new(&mut texts, &mut texts_index, &mut bytes, input.wide());
-    let mut tracker =
-        trigger::Tracker::new((&mut services, &mut services_index), (&mut pods, &mut pods_index), texts, input.wide());
+    let mut tracker = trigger::Tracker::new(
+        (&mut services, &mut services_index),
+        (&mut pods, &mut pods_index),
+        texts,
+        input.wide(),
+    );
     for _ in 0..input.byte() {
         let pods = [(input.name(), input.time()), (input.name(), input.time())];
         let computed = tracker.compute(input.name(), input.name(), input.time(), pods);
@@ -136,7 +140,11 @@ pub fn apply_service(cluster: &mut Cluster<'_>, input: &mut Input<'_>, sum: &mut
         protocol: input.protocol(),
         port: input.number(),
         node_port: input.number(),
-        target: if input.flag() { TargetPort::Number(input.number()) } else { TargetPort::Name(input.name()) },
+        target: if input.flag() {
+            TargetPort::Number(input.number())
+        } else {
+            TargetPort::Name(input.name())
+        },
         app_protocol: input.name(),
     });
     let selector: [Label<'_>; 2] = core::array::from_fn(|_| label(input));

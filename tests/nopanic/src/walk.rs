@@ -144,7 +144,9 @@ fn explain_port(port: &PortView<'_>, sum: &mut Sum) {
     sum.port(port.id, &port.port);
     sum.text(port.reason.code());
     sum.text(port.hints.code());
-    sum.add(u64::from(port.endpoints_ready) + u64::from(port.endpoints_local_ready) + u64::from(port.has_any));
+    sum.add(
+        u64::from(port.endpoints_ready) + u64::from(port.endpoints_local_ready) + u64::from(port.has_any),
+    );
     for vip in port.vips() {
         sum.address(vip.address);
         sum.add(u64::from(vip.number));
@@ -156,7 +158,9 @@ fn explain_port(port: &PortView<'_>, sum: &mut Sum) {
         sum.text(endpoint.node);
         sum.text(endpoint.zone);
         sum.pod(endpoint.pod);
-        sum.add(u64::from(endpoint.weight) + u64::from(endpoint.in_cluster) + u64::from(endpoint.in_local) * 2);
+        sum.add(
+            u64::from(endpoint.weight) + u64::from(endpoint.in_cluster) + u64::from(endpoint.in_local) * 2,
+        );
         sum.text(endpoint.reason.code());
         let (Origin::Slice(name) | Origin::Pod(name)) = endpoint.origin;
         sum.text(name);

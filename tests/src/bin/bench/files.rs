@@ -28,10 +28,15 @@ fn compare(path: &Path, expected: impl Iterator<Item = Value>) -> Result<usize> 
     let mut lines = BufReader::with_capacity(1 << 20, file).lines();
     let mut count = 0;
     for ours in expected {
-        let line = lines.next().with_context(|| format!("{} ends after {count} objects", path.display()))??;
+        let line =
+            lines.next().with_context(|| format!("{} ends after {count} objects", path.display()))??;
         count += 1;
         let theirs = read(&serde_json::from_str(&line)?);
-        ensure!(ours == theirs, "{} line {count}:\n  closed form {ours}\n  file        {theirs}", path.display());
+        ensure!(
+            ours == theirs,
+            "{} line {count}:\n  closed form {ours}\n  file        {theirs}",
+            path.display()
+        );
     }
     ensure!(lines.next().is_none(), "{} has more than {count} objects", path.display());
     Ok(count)
@@ -73,7 +78,10 @@ fn read(object: &Value) -> Value {
 }
 
 fn labels(list: &[Label<'_>]) -> Value {
-    list.iter().map(|label| (label.key.to_owned(), json!(label.value))).collect::<serde_json::Map<_, _>>().into()
+    list.iter()
+        .map(|label| (label.key.to_owned(), json!(label.value)))
+        .collect::<serde_json::Map<_, _>>()
+        .into()
 }
 
 fn texts<T: ToString>(list: &[T]) -> Vec<String> {

@@ -6,8 +6,8 @@
 
 use evenkeel_core::address::{Address, Family};
 use evenkeel_core::object::{
-    Conditions, ContainerPort, Endpoint, EndpointSlice, Label, Node, Pod, PodRef, Service, ServicePort, SlicePort,
-    TargetPort,
+    Conditions, ContainerPort, Endpoint, EndpointSlice, Label, Node, Pod, PodRef, Service, ServicePort,
+    SlicePort, TargetPort,
 };
 use evenkeel_core::port::Protocol;
 use evenkeel_core::time::Timestamp;
@@ -97,7 +97,14 @@ impl Input {
                 ..Node::default()
             })
             .collect();
-        let mut input = Self { case, nodes, services: Vec::new(), slices: Vec::new(), pods: Vec::new(), order: Vec::new() };
+        let mut input = Self {
+            case,
+            nodes,
+            services: Vec::new(),
+            slices: Vec::new(),
+            pods: Vec::new(),
+            order: Vec::new(),
+        };
         input.order = (0..case.services).collect();
         input.order.sort_by_cached_key(|i| (format!("ns-{}", i % case.namespaces), format!("svc-{i}")));
         for i in input.order.clone() {
@@ -130,7 +137,8 @@ impl Input {
             ..Service::default()
         });
         let hash = text(format!("{i:010x}"));
-        let labels = list(vec![Label { key: "app", value: app }, Label { key: "pod-template-hash", value: hash }]);
+        let labels =
+            list(vec![Label { key: "app", value: app }, Label { key: "pod-template-hash", value: hash }]);
         let mut endpoints = Vec::new();
         for j in 0..self.case.pods_per_service {
             let g = i * self.case.pods_per_service + j;

@@ -54,7 +54,8 @@ struct Options {
 
 fn options() -> Result<Options> {
     let mut words = std::env::args().skip(1);
-    let mut options = Options { quick: false, markdown: false, inputs: None, peer: None, filter: String::new() };
+    let mut options =
+        Options { quick: false, markdown: false, inputs: None, peer: None, filter: String::new() };
     let mut binary = None;
     while let Some(word) = words.next() {
         match word.as_str() {
@@ -123,7 +124,8 @@ impl Harness<'_> {
         let mut memory = HeapStorage::new(&limits);
         if self.wants("full view") {
             self.line("full view", case, Some("Full"), |_| {
-                let cluster = Cluster::new(as_new(memory.lend()), limits.hash_seed, &config).expect("memory for the limits");
+                let cluster = Cluster::new(as_new(memory.lend()), limits.hash_seed, &config)
+                    .expect("memory for the limits");
                 Running::new(cluster).build(&input, Source::Slices);
             })?;
         }
@@ -132,7 +134,8 @@ impl Harness<'_> {
         running.build(&input, Source::Slices);
         self.report.memory.push(Memory::of(case, "slices", &running.cluster, &limits));
 
-        let one = if case == LARGE_SERVICE { "one endpoint of a Service of 5,000" } else { "one slice changed" };
+        let one =
+            if case == LARGE_SERVICE { "one endpoint of a Service of 5,000" } else { "one slice changed" };
         let versions: Vec<_> = input.slices.iter().map(|slice| [flipped(slice), *slice]).collect();
         let middle = &versions[versions.len() / 2];
         if self.wants(one) {
@@ -163,7 +166,8 @@ impl Harness<'_> {
         let mut memory = HeapStorage::new(&limits);
         if self.wants("full view from Pods") {
             self.line("full view from Pods", case, None, |_| {
-                let cluster = Cluster::new(as_new(memory.lend()), limits.hash_seed, &config).expect("memory for the limits");
+                let cluster = Cluster::new(as_new(memory.lend()), limits.hash_seed, &config)
+                    .expect("memory for the limits");
                 Running::new(cluster).build(&input, Source::Pods);
             })?;
         }

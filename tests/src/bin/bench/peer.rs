@@ -43,12 +43,17 @@ fn parse(output: &str, name: &str) -> Option<Reading> {
     let line = output.lines().find(|line| line.starts_with(&format!("BenchmarkProxy{name}")))?;
     let words: Vec<&str> = line.split_whitespace().skip(2).collect();
     let figure = |unit: &str| {
-        words.chunks(2).find(|pair| pair.get(1) == Some(&unit)).and_then(|pair| pair.first()?.parse::<f64>().ok())
+        words
+            .chunks(2)
+            .find(|pair| pair.get(1) == Some(&unit))
+            .and_then(|pair| pair.first()?.parse::<f64>().ok())
     };
     Some(Reading {
         cpu_ns: figure("cpu-ns/op")?,
         allocated: figure("B/op")?,
-        kept: figure("objects-B/endpoint").zip(figure("trackers-B/endpoint")).map(|(objects, trackers)| objects + trackers),
+        kept: figure("objects-B/endpoint")
+            .zip(figure("trackers-B/endpoint"))
+            .map(|(objects, trackers)| objects + trackers),
     })
 }
 

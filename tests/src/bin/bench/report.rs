@@ -37,10 +37,16 @@ struct TableUse {
 
 impl Memory {
     pub(crate) fn of(case: Case, source: &'static str, cluster: &Cluster<'_>, limits: &Limits) -> Self {
-        let row = |limit| storage::BYTES_PER_ROW.iter().find(|(of, _)| *of == limit).map_or(0, |(_, bytes)| *bytes);
+        let row =
+            |limit| storage::BYTES_PER_ROW.iter().find(|(of, _)| *of == limit).map_or(0, |(_, bytes)| *bytes);
         let tables = cluster
             .usage()
-            .map(|(limit, count, most)| TableUse { name: limit.name(), count, limit: most, bytes_per_row: row(limit) })
+            .map(|(limit, count, most)| TableUse {
+                name: limit.name(),
+                count,
+                limit: most,
+                bytes_per_row: row(limit),
+            })
             .collect();
         Self { case, source, bytes: HeapStorage::size(limits), tables }
     }
@@ -71,10 +77,18 @@ pub(crate) fn time(ns: f64) -> String {
 
 /// `12,345`.
 fn number(n: usize) -> String {
-    let digits = n.to_string();
+    grouped(&n.to_string())
+}
+
+/// The same of a figure with a fraction, which is rounded.
+fn rounded(value: f64) -> String {
+    grouped(&format!("{value:.0}"))
+}
+
+fn grouped(digits: &str) -> String {
     let mut grouped = String::new();
     for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at) % 3 == 0 {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
             grouped.push(',');
         }
         grouped.push(digit);
@@ -84,7 +98,7 @@ fn number(n: usize) -> String {
 
 fn ratio(a: f64, b: f64) -> String {
     let value = a / b;
-    if value < 10.0 { format!("{value:.2}") } else { number(value.round() as usize) }
+    if value < 10.0 { format!("{value:.2}") } else { rounded(value) }
 }
 
 type Cells = Vec<Vec<String>>;
@@ -127,7 +141,7 @@ impl Report {
                 if let Some(peer) = line.peer {
                     row.push(time(peer.cpu_ns));
                     row.push(format!("1/{}", ratio(peer.cpu_ns, best)));
-                    row.push(format!("{} bytes", number(peer.allocated.round() as usize)));
+                    row.push(format!("{} bytes", rounded(peer.allocated)));
                 } else if peers {
                     row.extend([String::new(), String::new(), String::new()]);
                 }
@@ -141,7 +155,14 @@ impl Report {
 
     /// Memory of each size, and what upstream keeps for the same.
     fn sizes(&self) -> Cells {
-        let head = ["source", "Services x endpoints", "bytes lent", "in rows", "lent an endpoint", "kube-proxy keeps"];
+        let head = [
+            "source",
+            "Services x endpoints",
+            "bytes lent",
+            "in rows",
+            "lent an endpoint",
+            "kube-proxy keeps",
+        ];
         let mut cells = vec![head.map(String::from).to_vec()];
         for memory in &self.memory {
             let endpoints = memory.case.endpoints();
@@ -153,7 +174,7 @@ impl Report {
                 number(memory.bytes),
                 number(memory.used()),
                 number(memory.bytes / endpoints),
-                kept.map_or(String::new(), |kept| format!("{} an endpoint", number(kept.round() as usize))),
+                kept.map_or(String::new(), |kept| format!("{} an endpoint", rounded(kept))),
             ]);
         }
         cells
@@ -185,7 +206,11 @@ impl Report {
                 for (at, cell) in row.iter().enumerate() {
                     let padding = " ".repeat(widths[at] - cell.chars().count());
                     // The first column is words, the others are figures.
-                    _ = if at == 0 { write!(text, "{cell}{padding}") } else { write!(text, "  {padding}{cell}") };
+                    _ = if at == 0 {
+                        write!(text, "{cell}{padding}")
+                    } else {
+                        write!(text, "  {padding}{cell}")
+                    };
                 }
                 text.push('\n');
             }
@@ -202,7 +227,8 @@ impl Report {
             for (at, row) in cells.iter().enumerate() {
                 _ = writeln!(text, "| {} |", row.join(" | "));
                 if at == 0 {
-                    let rule: Vec<&str> = (0..row.len()).map(|at| if at == 0 { "---" } else { "---:" }).collect();
+                    let rule: Vec<&str> =
+                        (0..row.len()).map(|at| if at == 0 { "---" } else { "---:" }).collect();
                     _ = writeln!(text, "| {} |", rule.join(" | "));
                 }
             }
@@ -223,15 +249,23 @@ impl Report {
 fn widths(cells: &Cells) -> Vec<usize> {
     let columns = cells.iter().map(Vec::len).max().unwrap_or(0);
     (0..columns)
-        .map(|at| cells.iter().filter_map(|row| row.get(at)).map(|cell| cell.chars().count()).max().unwrap_or(0))
+        .map(|at| {
+            cells.iter().filter_map(|row| row.get(at)).map(|cell| cell.chars().count()).max().unwrap_or(0)
+        })
         .collect()
 }
 
 fn machine() -> String {
     let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let model = info.lines().find(|line| line.starts_with("model name")).and_then(|line| line.split(": ").nth(1));
+    let model =
+        info.lines().find(|line| line.starts_with("model name")).and_then(|line| line.split(": ").nth(1));
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    format!("{}, {cores} cores, {} {}", model.unwrap_or("unknown CPU"), std::env::consts::OS, std::env::consts::ARCH)
+    format!(
+        "{}, {cores} cores, {} {}",
+        model.unwrap_or("unknown CPU"),
+        std::env::consts::OS,
+        std::env::consts::ARCH
+    )
 }
 
 fn today() -> String {

@@ -26,8 +26,11 @@ pub(crate) fn config(source: Source) -> Config<'static> {
 /// Room for the case, as an operator would state it: from three numbers.
 pub(crate) fn limits(input: &Input, source: Source) -> Limits {
     let count = |n: usize| u32::try_from(n).expect("the cases are small enough");
-    let limits =
-        Limits::for_cluster(count(input.case.services), count(input.case.endpoints()), count(input.nodes.len()));
+    let limits = Limits::for_cluster(
+        count(input.case.services),
+        count(input.case.endpoints()),
+        count(input.nodes.len()),
+    );
     match source {
         Source::Slices => limits,
         Source::Pods | Source::Overlay => limits.with_pods(count(input.pods.len())),
@@ -132,7 +135,9 @@ impl<'m> Running<'m> {
     fn publish(&mut self) -> usize {
         let Sealed::Generation(generation) = self.cluster.seal(NOW) else { panic!("something has changed") };
         let count = self.pull();
-        self.cluster.ack(self.cursor, generation, NOW, |sample| _ = black_box(sample)).expect("a sealed generation");
+        self.cluster
+            .ack(self.cursor, generation, NOW, |sample| _ = black_box(sample))
+            .expect("a sealed generation");
         count
     }
 

@@ -126,7 +126,12 @@ fn json<T: Serialize>(value: &T) -> serde_json::Value {
 }
 
 /// Where two views of a node differ, at most one difference a service port.
-pub(crate) fn compare_views(comparison: Comparison, node: &str, ours: &View, upstream: &View) -> Vec<Difference> {
+pub(crate) fn compare_views(
+    comparison: Comparison,
+    node: &str,
+    ours: &View,
+    upstream: &View,
+) -> Vec<Difference> {
     let difference = |key: &PortKey, fact, ours, upstream| Difference {
         comparison,
         node: node.into(),
@@ -158,12 +163,18 @@ fn first_difference(a: &PortFacts, b: &PortFacts) -> (&'static str, serde_json::
         };
     }
     look!(uses_cluster, uses_local, has_any_endpoints, cluster, local, all_reachable, health_check_node_port);
-    let only = |x: &PortFacts, y: &PortFacts| -> Vec<VipFacts> { x.vips.difference(&y.vips).cloned().collect() };
+    let only =
+        |x: &PortFacts, y: &PortFacts| -> Vec<VipFacts> { x.vips.difference(&y.vips).cloned().collect() };
     ("vips", json(&only(a, b)), json(&only(b, a)))
 }
 
 /// Where the answers to health checks differ.
-pub(crate) fn compare_health(comparison: Comparison, node: &str, ours: &Health, upstream: &Health) -> Vec<Difference> {
+pub(crate) fn compare_health(
+    comparison: Comparison,
+    node: &str,
+    ours: &Health,
+    upstream: &Health,
+) -> Vec<Difference> {
     let services: BTreeSet<_> = ours.keys().chain(upstream.keys()).collect();
     services
         .into_iter()
@@ -186,7 +197,11 @@ pub(crate) fn compare_health(comparison: Comparison, node: &str, ours: &Health, 
 }
 
 /// Where the endpoints of service ports differ: what only one side has.
-pub(crate) fn compare_endpoints(node: &str, ours: &EndpointLists, upstream: &EndpointLists) -> Vec<Difference> {
+pub(crate) fn compare_endpoints(
+    node: &str,
+    ours: &EndpointLists,
+    upstream: &EndpointLists,
+) -> Vec<Difference> {
     let none = Vec::new();
     let mut found = Vec::new();
     for key in ours.keys().chain(upstream.keys().filter(|key| !ours.contains_key(key))) {

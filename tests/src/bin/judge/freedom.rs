@@ -55,7 +55,8 @@ fn candidates(seen: &[Seen], places: Places) -> Vec<Vec<&Seen>> {
             if any_live && endpoint.terminating {
                 continue;
             }
-            let same_slice = |candidate: &&mut &Seen| places == Places::Same && candidate.slice == endpoint.slice;
+            let same_slice =
+                |candidate: &&mut &Seen| places == Places::Same && candidate.slice == endpoint.slice;
             match candidates.iter_mut().find(same_slice) {
                 Some(earlier) if any_live => *earlier = endpoint,
                 Some(_) => {}

@@ -65,7 +65,8 @@ struct Options {
 }
 
 fn options() -> Result<Options> {
-    let mut options = Options { oracle: PathBuf::new(), clusters: 2_000, seed: 1, jobs: 2, files: Vec::new() };
+    let mut options =
+        Options { oracle: PathBuf::new(), clusters: 2_000, seed: 1, jobs: 2, files: Vec::new() };
     let mut words = std::env::args().skip(1);
     while let Some(word) = words.next() {
         let mut value = || words.next().with_context(|| format!("{word} wants a value\n{USE}"));
@@ -124,7 +125,9 @@ impl Fault {
 }
 
 fn fault(document: &Document, answer: &[u8]) -> (Verdict, Option<Fault>) {
-    let judged = serde_json::from_slice::<Answer>(answer).map_err(Into::into).and_then(|answer| judge(document, answer));
+    let judged = serde_json::from_slice::<Answer>(answer)
+        .map_err(Into::into)
+        .and_then(|answer| judge(document, answer));
     match judged {
         Ok(mut verdict) => {
             let unexplained = std::mem::take(&mut verdict.unexplained);
@@ -197,7 +200,14 @@ impl Judge<'_> {
     }
 
     /// Counts a fault; the first of its kind is shown, shrunk and kept.
-    fn fail(&self, server: &mut Server, title: &str, name: &str, document: &Document, fault: Fault) -> Result<()> {
+    fn fail(
+        &self,
+        server: &mut Server,
+        title: &str,
+        name: &str,
+        document: &Document,
+        fault: Fault,
+    ) -> Result<()> {
         let kind = fault.kind();
         let is_new = {
             let mut totals = self.totals.lock().expect("no job panics while it counts");
@@ -237,7 +247,8 @@ impl Judge<'_> {
             }
             Fault::Broken(why) => format!("  {why}\n"),
         };
-        let objects: String = small.items.iter().take(OBJECTS_MAX).map(|item| format!("    {item}\n")).collect();
+        let objects: String =
+            small.items.iter().take(OBJECTS_MAX).map(|item| format!("    {item}\n")).collect();
         println!(
             "\n{title}: unexplained\n{}shrunk to {} objects, {}:\n{}{objects}",
             lines(&fault),
@@ -266,7 +277,13 @@ impl Judge<'_> {
                 }
                 if let Some(fault) = fault {
                     let name = path.file_stem().unwrap_or_default().to_string_lossy();
-                    self.fail(&mut server, &path.display().to_string(), &format!("again-{name}"), &document, fault)?;
+                    self.fail(
+                        &mut server,
+                        &path.display().to_string(),
+                        &format!("again-{name}"),
+                        &document,
+                        fault,
+                    )?;
                 }
             }
         }
@@ -302,7 +319,8 @@ fn main() -> Result<ExitCode> {
         "service ports compared {}; left out of the Pod views since hints are in force {}; endpoint lists {}",
         totals.verdict.ports, totals.verdict.hinted, totals.verdict.lists
     );
-    let rows: Vec<String> = totals.verdict.explained.iter().map(|(row, count)| format!("{row}: {count}")).collect();
+    let rows: Vec<String> =
+        totals.verdict.explained.iter().map(|(row, count)| format!("{row}: {count}")).collect();
     let explained: u64 = totals.verdict.explained.values().sum();
     let rows = if rows.is_empty() { String::new() } else { format!(" ({})", rows.join(", ")) };
     println!(

@@ -15,7 +15,7 @@ use evenkeel_tests::feed::KINDS;
 use evenkeel_tests::mirror::Mirror;
 use evenkeel_tests::row::Port;
 
-use crate::facts::{EndpointFacts, EndpointLists, Health, PortFacts, PortKey, VipFacts, View};
+use crate::facts::{EndpointFacts, EndpointLists, Health, PortKey, View, VipFacts};
 
 const NOW: Timestamp = Timestamp::from_nanos(1_714_600_000_000_000_000);
 
@@ -43,8 +43,17 @@ fn family(text: &str) -> &'static str {
 
 /// The words that both sides use; anything else is a difference to be seen.
 fn word(text: &str) -> &'static str {
-    const WORDS: [&str; 9] =
-        ["Cluster", "ClusterIP", "ExternalIP", "LoadBalancer", "Local", "NodePort", "drop", "reject", "serve"];
+    const WORDS: [&str; 9] = [
+        "Cluster",
+        "ClusterIP",
+        "ExternalIP",
+        "LoadBalancer",
+        "Local",
+        "NodePort",
+        "drop",
+        "reject",
+        "serve",
+    ];
     WORDS.into_iter().find(|word| *word == text).unwrap_or("?")
 }
 
@@ -99,7 +108,9 @@ pub(crate) fn answer(
     };
     match arrival {
         Arrival::Backwards => listed.iter().rev().try_for_each(|object| apply(&mut cluster, object))?,
-        Arrival::Listed | Arrival::InTwo => listed.iter().try_for_each(|object| apply(&mut cluster, object))?,
+        Arrival::Listed | Arrival::InTwo => {
+            listed.iter().try_for_each(|object| apply(&mut cluster, object))?
+        }
     }
     for kind in KINDS {
         cluster.relist_end(kind);
@@ -129,7 +140,7 @@ fn publish(cluster: &mut Cluster<'_>, cursor: CursorId, mirror: &mut Mirror) -> 
 fn view(cluster: &Cluster<'_>, mirror: &Mirror) -> Result<View> {
     let mut view = View::new();
     for vip in mirror.vips() {
-        let facts = view.entry(key(&vip.port)).or_insert_with(PortFacts::default);
+        let facts = view.entry(key(&vip.port)).or_default();
         facts.health_check_node_port = facts.health_check_node_port.max(vip.health_check_node_port);
         facts.vips.insert(VipFacts {
             kind: word(&vip.kind),
@@ -181,11 +192,15 @@ fn name(port: &PortName<'_>) -> PortKey {
 fn health(mirror: &Mirror) -> Health {
     let mut addresses: BTreeMap<(&'static str, String, String), BTreeSet<String>> = BTreeMap::new();
     for vip in mirror.vips().filter(|vip| vip.health_check_node_port != 0) {
-        addresses.entry((family(&vip.port.family), vip.port.namespace.clone(), vip.port.service.clone())).or_default();
+        addresses
+            .entry((family(&vip.port.family), vip.port.namespace.clone(), vip.port.service.clone()))
+            .or_default();
     }
     for backend in mirror.backends().filter(|b| b.local && b.local_weight.is_some() && b.state == "ready") {
         let port = &backend.port;
-        if let Some(set) = addresses.get_mut(&(family(&port.family), port.namespace.clone(), port.service.clone())) {
+        if let Some(set) =
+            addresses.get_mut(&(family(&port.family), port.namespace.clone(), port.service.clone()))
+        {
             set.insert(backend.at.address.to_string());
         }
     }

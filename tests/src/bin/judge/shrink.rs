@@ -158,9 +158,11 @@ mod tests {
                 json!({"kind": "Pod", "metadata": {"name": "db"}, "status": {"podIPs": [{"ip": "192.0.2.1"}]}}),
             ],
         };
-        let small = smallest(&document, |d| {
-            d.items.iter().any(|item| item["metadata"]["labels"]["app"] == "web")
-        });
-        assert_eq!(small.items, [json!({"kind": "Pod", "metadata": {"name": "web", "labels": {"app": "web"}}})]);
+        let small =
+            smallest(&document, |d| d.items.iter().any(|item| item["metadata"]["labels"]["app"] == "web"));
+        assert_eq!(
+            small.items,
+            [json!({"kind": "Pod", "metadata": {"name": "web", "labels": {"app": "web"}}})]
+        );
     }
 }

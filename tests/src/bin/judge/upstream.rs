@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::facts::{EndpointFacts, EndpointLists, Health as HealthFacts, PortFacts, PortKey, VipFacts, View};
+use crate::facts::{EndpointFacts, EndpointLists, Health as HealthFacts, PortFacts, PortKey, View, VipFacts};
 
 /// A cluster, as the generator writes it and the oracle takes it.
 #[derive(Clone, Debug, Deserialize, serde::Serialize)]
@@ -113,7 +113,11 @@ impl PortView {
                 port,
                 policy: if local { "Local" } else { "Cluster" },
                 state: state(self.has_any_endpoints, used.as_ref()),
-                affinity_seconds: if self.session_affinity == "ClientIP" { self.sticky_max_age_seconds } else { 0 },
+                affinity_seconds: if self.session_affinity == "ClientIP" {
+                    self.sticky_max_age_seconds
+                } else {
+                    0
+                },
                 masquerade: external && !local,
                 short_circuit: external && local,
                 source_ranges: match kind {
@@ -297,7 +301,10 @@ impl Slice {
 
     /// Upstream's controller made it, of Pods.
     pub(crate) fn is_of_controller(&self) -> bool {
-        self.metadata.labels.get("endpointslice.kubernetes.io/managed-by").is_some_and(|by| by == "endpointslice-controller.k8s.io")
+        self.metadata
+            .labels
+            .get("endpointslice.kubernetes.io/managed-by")
+            .is_some_and(|by| by == "endpointslice-controller.k8s.io")
     }
 
     /// kube-proxy does not watch it.

@@ -103,7 +103,8 @@ pub(crate) fn judge(document: &Document, answer: Answer) -> Result<Verdict> {
     let slices: Vec<Slice> =
         answer.raw_endpoint_slices.iter().map(serde::Deserialize::deserialize).collect::<Result<_, _>>()?;
     // An informer's objects do not say their kind.
-    let raw: Vec<Value> = answer.raw_endpoint_slices.iter().map(|slice| of_kind("EndpointSlice", slice)).collect();
+    let raw: Vec<Value> =
+        answer.raw_endpoint_slices.iter().map(|slice| of_kind("EndpointSlice", slice)).collect();
     let from_slices = decode_all(of_kinds(&document.items, &["Node", "Service"]).chain(&raw))?;
     let from_pods = decode_all(of_kinds(&document.items, &["Node", "Service", "Pod"]))?;
     let selecting = with_selector(document);
@@ -152,7 +153,8 @@ pub(crate) fn judge(document: &Document, answer: Answer) -> Result<Verdict> {
         }
         verdict.views += 1;
         verdict.ports += upstream_view.len() as u64;
-        let of_hinted = |key: &&crate::facts::PortKey| hinted.contains(&(key.namespace.clone(), key.service.clone()));
+        let of_hinted =
+            |key: &&crate::facts::PortKey| hinted.contains(&(key.namespace.clone(), key.service.clone()));
         verdict.hinted += upstream.keys().filter(of_hinted).count() as u64;
     }
     Ok(verdict)
