@@ -32,8 +32,8 @@ macro_rules! ids {
 
         #[allow(dead_code, reason = "not every table's numbers are asked everything")]
         impl $name {
-            /// "None".
-            pub(crate) const NONE: Self = Self(crate::table::NONE);
+            /// Names no row.
+            pub const NONE: Self = Self(crate::table::NONE);
 
             /// Names no row.
             pub(crate) const fn is_none(self) -> bool {
