@@ -30,7 +30,7 @@ macro_rules! ids {
         #[allow(unreachable_pub, reason = "some tables are private")]
         pub struct $name(pub(crate) u32);
 
-        #[allow(dead_code, reason = "not every table's numbers are asked everything")]
+        #[allow(dead_code, unreachable_pub, reason = "not every table is public, or asked everything")]
         impl $name {
             /// Names no row.
             pub const NONE: Self = Self(crate::table::NONE);
@@ -89,6 +89,8 @@ impl<V: Entry> Default for Row<V> {
 #[derive(Debug)]
 pub struct Pool<'m, V: Entry> {
     rows: &'m mut [Row<V>],
+    /// Their number, as it is asked for all the time.
+    capacity: u32,
     /// First row of the list of rows that were used before.
     free: u32,
     /// Rows from here on were never used.
@@ -102,12 +104,13 @@ pub struct Pool<'m, V: Entry> {
 impl<'m, V: Entry> Pool<'m, V> {
     /// A pool of these rows, which must all be [`Row::EMPTY`]. Rows past 2^31 - 2 are not used.
     pub fn new(rows: &'m mut [Row<V>]) -> Self {
-        Self { rows, free: NONE, fresh: 0, count: 0, nowhere: V::EMPTY, id: PhantomData }
+        let capacity = u32::try_from(rows.len()).unwrap_or(NONE).min(NONE);
+        Self { rows, capacity, free: NONE, fresh: 0, count: 0, nowhere: V::EMPTY, id: PhantomData }
     }
 
     /// Rows there are.
     pub fn capacity(&self) -> u32 {
-        u32::try_from(self.rows.len()).unwrap_or(NONE).min(NONE)
+        self.capacity
     }
 
     /// Rows in use.
@@ -127,7 +130,7 @@ impl<'m, V: Entry> Pool<'m, V> {
 
     /// Rows that can still be inserted.
     pub fn room(&self) -> u32 {
-        self.capacity().saturating_sub(self.count)
+        self.capacity.wrapping_sub(self.count)
     }
 
     /// Takes a row into use, or `None` if all are.
@@ -136,7 +139,7 @@ impl<'m, V: Entry> Pool<'m, V> {
             let at = self.free;
             self.free = self.rows.get(at as usize)?.next & !VACANT;
             at
-        } else if self.fresh < self.capacity() {
+        } else if self.fresh < self.capacity {
             let at = self.fresh;
             self.fresh = self.fresh.wrapping_add(1);
             at
