@@ -12,7 +12,7 @@
 //!       - end shop/web
 //! ```
 //! Objects are whole Kubernetes objects, as `kubectl` would print them. What was applied before the first
-//! `seal` is the first list of every kind, unless the story says `begin` and `end` itself. At each `seal` the
+//! `seal` is the first list of every kind, unless the first step says `begin`. At each `seal` the
 //! primary cursor pulls what there is and acknowledges it; `changes` is what it pulled, line by line.
 
 use std::collections::BTreeMap;

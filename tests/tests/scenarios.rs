@@ -58,6 +58,7 @@ fn every_scenario_states_a_rule_and_asks_something() {
                 || step.samples.is_some()
                 || !step.explain.is_empty()
                 || !step.shares.is_empty()
+                || step.gives.is_some()
         });
         assert!(asks, "{name} asks nothing");
     }

@@ -452,9 +452,7 @@ impl Cluster<'_> {
             at = next;
         }
         // Whoever stands in this Service may stand on a row that is no more: he is given it again.
-        for number in 0..count(self.cursors.len()) {
-            self.reseat(number as usize, id, id);
-        }
+        self.leave_service(id, id);
         self.drop_service_if_unused(id);
     }
 
@@ -471,7 +469,36 @@ impl Cluster<'_> {
         }
     }
 
-    /// A published Service is about to be forgotten: whoever stands in it goes on with the next.
+    /// Some cursor stands in this port.
+    pub(super) fn is_walked(&self, id: PortId) -> bool {
+        self.cursors.iter().any(|row| row.port == id && row.state == CursorState::Open)
+    }
+
+    /// An endpoint leaves its lists: whoever would be given it next goes on with the one after it.
+    pub(super) fn pass_over(&mut self, id: EndpointId) {
+        let row = *self.endpoints.at(id);
+        for cursor in self.cursors.iter_mut().filter(|cursor| cursor.endpoint == id) {
+            let by_port = cursor.whole && cursor.stage == BACKENDS;
+            cursor.endpoint = if by_port { row.next_in_port } else { row.next_touched };
+        }
+    }
+
+    /// A port is about to be forgotten: whoever stands in it goes on with the next of its Service.
+    pub(super) fn leave_port(&mut self, id: PortId, next: PortId) {
+        for number in 0..count(self.cursors.len()) {
+            let place = number as usize;
+            let Some(mut row) = self.cursors.get(place).copied().filter(|row| row.port == id) else {
+                continue;
+            };
+            row.port = next;
+            self.enter_port(&mut row);
+            if let Some(cursor) = self.cursors.get_mut(place) {
+                *cursor = row;
+            }
+        }
+    }
+
+    /// Whoever stands in one Service begins with the next; or with the same again, where rows of it may be gone.
     pub(super) fn leave_service(&mut self, id: ServiceId, next: ServiceId) {
         for number in 0..count(self.cursors.len()) {
             self.reseat(number as usize, id, next);

@@ -231,6 +231,10 @@ impl Cluster<'_> {
 
     /// The same owner says the same address and port again.
     fn say_again(&mut self, id: EndpointId, said: &Said, remake: &mut Remake) {
+        let row = self.endpoints.at(id);
+        if row.says.has(Facts::REPLACED) && (row.pod != said.pod || !said.facts.has(Facts::LOCAL)) {
+            self.unlink_from_pod(id); // Another Pod speaks for it now, or none.
+        }
         let row = self.endpoints.at_mut(id);
         row.shows &= !shows::OLD;
         let (place, pod, hints) = (row.place, row.pod, row.hints);
@@ -378,6 +382,9 @@ impl Cluster<'_> {
     /// Takes the row of an endpoint that nobody says and nobody sees out of everything.
     pub(super) fn remove_endpoint(&mut self, id: EndpointId) {
         let row = *self.endpoints.at(id);
+        if self.is_walked(row.port) {
+            self.pass_over(id);
+        }
         if row.previous_in_port.is_some() {
             self.endpoints.at_mut(row.previous_in_port).next_in_port = row.next_in_port;
         } else {

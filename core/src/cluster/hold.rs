@@ -133,21 +133,27 @@ impl Cluster<'_> {
 
     /// Room for an object: first by what it needs at most, which costs little to know; then exactly; then again
     /// after leaving behind cursors for whose sake removed rows are kept.
-    pub(super) fn make_room(&mut self, most: &Need, exact: impl Fn(&Self) -> Need) -> Result<(), Error> {
+    pub(super) fn make_room(
+        &mut self,
+        most: &Need,
+        about: Option<ServiceId>,
+        exact: impl Fn(&Self) -> Need,
+    ) -> Result<(), Error> {
         if self.check_room(most).is_ok() {
             return Ok(());
         }
         let need = exact(self);
         let short = self.check_room(&need);
-        if short.is_ok() || self.check_room(&need.without(&self.reclaimable())).is_err() {
+        if short.is_ok() || self.check_room(&need.without(&self.reclaimable(about))).is_err() {
             return short;
         }
         self.leave_slow_cursors_behind();
         self.check_room(&exact(self))
     }
 
-    /// What is only kept for cursors that have not acknowledged the newest generation.
-    fn reclaimable(&self) -> Need {
+    /// What is only kept for cursors that have not acknowledged the newest generation. Of the Service that room is needed
+    /// for only endpoints: its other rows would be needed again.
+    fn reclaimable(&self, about: Option<ServiceId>) -> Need {
         let mut kept = Need::default();
         let mut service = self.unpruned;
         while service.is_some() {
@@ -169,14 +175,14 @@ impl Cluster<'_> {
                 let mut at = row.first_vip;
                 while at.is_some() {
                     let vip = self.vips.at(at);
-                    if vip.is(vip::WANTED | vip::PUBLISHED) {
+                    if vip.is(vip::WANTED | vip::PUBLISHED) || about == Some(service) {
                         rows_left = true;
                     } else {
                         kept.vips = kept.vips.saturating_add(1);
                     }
                     at = vip.next_in_port;
                 }
-                if rows_left || row.is(port::DEFINED) {
+                if rows_left || row.is(port::DEFINED) || about == Some(service) {
                     empty = false;
                 } else {
                     kept.ports = kept.ports.saturating_add(1);
@@ -334,6 +340,7 @@ impl Cluster<'_> {
                 at = next;
             }
         }
+        self.leave_port(id, row.next_in_service);
         self.ports.remove(id);
         self.texts.release(row.name);
         self.texts.release(row.target);

@@ -29,7 +29,7 @@ impl Cluster<'_> {
             return self.refuse(error);
         }
         let most = self.need_node(node, false);
-        if let Err(error) = self.make_room(&most, |cluster| cluster.need_node(node, true)) {
+        if let Err(error) = self.make_room(&most, None, |cluster| cluster.need_node(node, true)) {
             self.mark_stale(Kind::Node, "", node.name);
             return self.refuse(error);
         }

@@ -37,7 +37,7 @@ impl Cluster<'_> {
             return self.refuse(error);
         }
         let most = self.need_pod(pod, false);
-        if let Err(error) = self.make_room(&most, |cluster| cluster.need_pod(pod, true)) {
+        if let Err(error) = self.make_room(&most, None, |cluster| cluster.need_pod(pod, true)) {
             self.mark_stale(Kind::Pod, pod.namespace, pod.name);
             return self.refuse(error);
         }

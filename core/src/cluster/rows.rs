@@ -257,9 +257,9 @@ pub struct EndpointRow {
     pub(crate) next_in_pod: EndpointId,
     pub(crate) next_touched: EndpointId,
     pub(crate) place: PlaceId,
-    /// "uid/name" of its Pod; in a row of a node: the sum of the weights behind it.
+    /// "uid/name" of its Pod; in a row of a node: the sum of the weights behind it in the Cluster set.
     pub(crate) pod: TextId,
-    /// Its hints; in a row of a node: how many usable endpoints it has.
+    /// Its hints; in a row of a node: the sum in the Local set.
     pub(crate) hints: TextId,
     pub(crate) shown_place: PlaceId,
     pub(crate) shown_pod: TextId,

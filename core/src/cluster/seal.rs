@@ -399,30 +399,32 @@ impl Cluster<'_> {
         let first = self.ports.at(id).first_endpoint;
         let range = self.settings.weight_range;
         // Weights are in hundredths until they are scaled, if they fit; whole without a range.
-        let fits = range > 0 && self.node_sums(first, Facts::NONE).all(|sum| u16::try_from(sum).is_ok());
+        let sums = |set| self.node_sums(first, set);
+        let fits =
+            range > 0 && sums(Facts::READY).chain(sums(Facts::LOCAL)).all(|sum| u16::try_from(sum).is_ok());
         let weigh =
             move |sum: u32| u16::try_from(sum).ok().filter(|_| fits).unwrap_or(weight::node(sum.into()));
-        let mut cluster = Scale::new(self.node_sums(first, Facts::READY).map(weigh), range);
-        let mut local = Scale::new(self.node_sums(first, Facts::LOCAL).map(weigh), range);
+        let mut cluster = Scale::new(sums(Facts::READY).map(weigh), range);
+        let mut local = Scale::new(sums(Facts::LOCAL).map(weigh), range);
         let mut differs = false;
         let mut at = first;
         while at.is_some() {
             let row = *self.endpoints.at(at);
             if row.shows(shows::OF_NODE) {
                 let mut wanted = Shown::default();
-                let weight = weigh(row.sum());
-                if row.count() > 0 {
+                if row.counted.has(Facts::PRESENT) {
                     wanted.place = row.place;
-                    if row.counted.has(Facts::READY) {
-                        wanted.bits |= shows::IN_CLUSTER;
-                        wanted.cluster_weight = if range > 0 { cluster.give(weight) } else { weight };
-                    }
-                    if row.counted.has(Facts::LOCAL) {
-                        wanted.bits |= shows::IN_LOCAL;
-                        wanted.local_weight = if range > 0 { local.give(weight) } else { weight };
-                    }
                 }
-                self.endpoints.at_mut(at).weight = weight;
+                if row.counted.has(Facts::READY) {
+                    let weight = weigh(row.sum(Facts::READY));
+                    wanted.bits |= shows::IN_CLUSTER;
+                    wanted.cluster_weight = if range > 0 { cluster.give(weight) } else { weight };
+                }
+                if row.counted.has(Facts::LOCAL) {
+                    let weight = weigh(row.sum(Facts::LOCAL));
+                    wanted.bits |= shows::IN_LOCAL;
+                    wanted.local_weight = if range > 0 { local.give(weight) } else { weight };
+                }
                 differs |= self.publish(at, &wanted, show.low);
             } else if row.shows(shows::VISIBLE | shows::SERVING) {
                 differs |= self.publish(at, &Shown::default(), show.low);
@@ -432,15 +434,16 @@ impl Cluster<'_> {
         differs
     }
 
-    /// The sums of weights, in hundredths, of the nodes that are backends in a set, in order of address.
+    /// The sums of weights, in hundredths, of the nodes that are backends in a set, in order of address. Sets are told
+    /// apart by [`Facts::READY`] (Cluster) and [`Facts::LOCAL`].
     fn node_sums(&self, first: EndpointId, set: Facts) -> impl Iterator<Item = u32> + Clone {
         let mut at = first;
         core::iter::from_fn(move || {
             while at.is_some() {
                 let row = self.endpoints.at(at);
                 at = row.next_in_port;
-                if row.shows(shows::OF_NODE) && row.count() > 0 && row.counted.has(set) {
-                    return Some(row.sum());
+                if row.shows(shows::OF_NODE) && row.counted.has(set) {
+                    return Some(row.sum(set));
                 }
             }
             None
@@ -487,12 +490,12 @@ impl Cluster<'_> {
             self.endpoints.at_mut(id).place = place;
         }
         let row = self.endpoints.at_mut(id);
-        row.add_to_sum(weight);
-        row.counted = row
-            .counted
-            .with(Facts::PRESENT)
-            .with_if(in_cluster, Facts::READY)
-            .with_if(in_local, Facts::LOCAL);
+        if in_cluster {
+            row.add_to_sum(Facts::READY, weight);
+        }
+        if in_local {
+            row.add_to_sum(Facts::LOCAL, weight);
+        }
     }
 
     /// Lets go of touched endpoints that are no news to anybody, and puts the rest in order.
@@ -500,6 +503,7 @@ impl Cluster<'_> {
         let mut at = self.ports.at(id).touched;
         let mut kept = EndpointId::NONE;
         let mut in_order = true;
+        let walked = self.is_walked(id);
         while at.is_some() {
             let row = *self.endpoints.at(at);
             if row.shows(shows::DIRTY) || self.is_news(row.generation) {
@@ -508,6 +512,9 @@ impl Cluster<'_> {
                 self.endpoints.at_mut(at).next_touched = kept;
                 kept = at;
             } else {
+                if walked {
+                    self.pass_over(at);
+                }
                 let row = self.endpoints.at_mut(at);
                 row.shows &= !shows::TOUCHED;
                 row.next_touched = EndpointId::NONE;
@@ -528,7 +535,11 @@ impl Cluster<'_> {
 
     fn remove_endpoint_if_unused(&mut self, at: EndpointId) {
         let row = self.endpoints.at(at);
-        let used = if row.shows(shows::OF_NODE) { row.count() > 0 } else { row.says.has(Facts::PRESENT) };
+        let used = if row.shows(shows::OF_NODE) {
+            row.counted.has(Facts::PRESENT)
+        } else {
+            row.says.has(Facts::PRESENT)
+        };
         if used
             || row.next_twin.is_some()
             || row.shows & (shows::VISIBLE | shows::TOUCHED | shows::DIRTY) != 0
@@ -574,19 +585,22 @@ impl Default for Shown {
     }
 }
 
-/// In a row of a node, two fields that an endpoint needs for its Pod and hints hold a sum and a count.
+/// In a row of a node, two fields that an endpoint needs for its Pod and hints hold the sums of the weights behind it in
+/// the Cluster set and in the Local set; `counted` says in which it is.
 impl EndpointRow {
-    pub(super) const fn sum(&self) -> u32 {
-        if self.pod.is_none() { 0 } else { self.pod.0 }
+    const fn sum(&self, set: Facts) -> u32 {
+        let kept = if set.has(Facts::LOCAL) { self.hints } else { self.pod };
+        if kept.is_none() { 0 } else { kept.0 }
     }
 
-    pub(super) const fn count(&self) -> u32 {
-        if self.hints.is_none() { 0 } else { self.hints.0 }
-    }
-
-    fn add_to_sum(&mut self, weight: u16) {
-        self.pod = TextId(self.sum().saturating_add(weight.into()).min(crate::table::NONE - 1));
-        self.hints = TextId(self.count().saturating_add(1));
+    fn add_to_sum(&mut self, set: Facts, weight: u16) {
+        let sum = TextId(self.sum(set).saturating_add(weight.into()).min(crate::table::NONE - 1));
+        if set.has(Facts::LOCAL) {
+            self.hints = sum;
+        } else {
+            self.pod = sum;
+        }
+        self.counted = self.counted.with(Facts::PRESENT).with(set);
     }
 
     fn forget_sum(&mut self) {

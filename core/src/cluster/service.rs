@@ -32,7 +32,8 @@ impl Cluster<'_> {
     pub fn apply_service(&mut self, service: &Service<'_>) -> Result<Applied, Error> {
         let room = check(service).and_then(|()| {
             let most = self.need_service(service, false);
-            self.make_room(&most, |cluster| cluster.need_service(service, true))
+            let about = self.find_service(service.namespace, service.name);
+            self.make_room(&most, about, |cluster| cluster.need_service(service, true))
         });
         if let Err(error) = room {
             self.mark_stale(Kind::Service, service.namespace, service.name);

@@ -54,12 +54,12 @@ impl Cluster<'_> {
         }
         if self.check_room(&most).is_err() {
             most = self.need_slice(slice, endpoints, Look::AtTables);
-        }
-        if let Err(error) =
-            self.make_room(&most, |cluster| cluster.need_slice(slice, endpoints, Look::AtPairs))
-        {
-            self.mark_stale(Kind::Slice, slice.namespace, slice.name);
-            return self.refuse(error);
+            let about = self.find_service(slice.namespace, slice.service);
+            let exact = |cluster: &Self| cluster.need_slice(slice, endpoints, Look::AtPairs);
+            if let Err(error) = self.make_room(&most, about, exact) {
+                self.mark_stale(Kind::Slice, slice.namespace, slice.name);
+                return self.refuse(error);
+            }
         }
         let Some(changed) = self.take_slice(slice, endpoints) else {
             return self.refuse(Error::Invalid(Field::Count)); // Cannot happen: there was room.

@@ -52,11 +52,7 @@ pub(crate) fn operations(random: &mut Random, setup: &Setup, count: usize) -> Ve
             0..52 => Op::Apply(object(random, setup)),
             52..62 => Op::Delete(object(random, setup)),
             62..66 => {
-                let mut kind = *random.pick(&Kind::ALL);
-                if std::env::var("KNOWN").is_ok() && setup.endpoints == Endpoints::Pods && kind == Kind::Slice
-                {
-                    kind = Kind::Pod;
-                } // TEMPORARY
+                let kind = *random.pick(&Kind::ALL);
                 let mut objects: Vec<Value> = Vec::new();
                 for _ in 0..random.below(6) {
                     let object = of_kind(random, setup, kind);

@@ -532,22 +532,31 @@ impl<'w> World<'w> {
             };
             let address = list(&node["status"]["addresses"]).iter().find_map(own);
             let Some(address) = address.filter(|_| is_able) else { continue };
-            let sum = |set: &[usize]| -> u16 {
+            // A node without usable endpoints is no backend.
+            let sum = |set: &[usize]| -> Option<u64> {
                 let on_it = set.iter().map(|at| &sets.endpoints[*at]).filter(|one| one.node == name);
-                let sum: u64 =
-                    on_it.map(|one| if drained { 0 } else { u64::from(rounded(one.weight, 10_000)) }).sum();
-                rounded(sum, 100)
+                on_it
+                    .map(|one| if drained { 0 } else { u64::from(rounded(one.weight, 10_000)) })
+                    .reduce(|sum, weight| sum + weight)
             };
             rows.push((name, address, sum(&sets.cluster), sum(&sets.local)));
         }
         rows.sort_by_key(|(_, address, ..)| *address);
-        let cluster = scaled(&rows.iter().map(|row| row.2).collect::<Vec<_>>(), self.setup.weight_range);
-        let local = scaled(&rows.iter().map(|row| row.3).collect::<Vec<_>>(), self.setup.weight_range);
+        // Hundredths until they are scaled, if they fit; whole without a range.
+        let range = self.setup.weight_range;
+        let mut sums = rows.iter().flat_map(|row| [row.2, row.3]).flatten();
+        let fits = range > 0 && sums.all(|sum| u16::try_from(sum).is_ok());
+        let weights = |which: &dyn Fn(&(&str, IpAddr, Option<u64>, Option<u64>)) -> Option<u64>| {
+            let weigh = |sum: u64| if fits { u16::try_from(sum).unwrap() } else { rounded(sum, 100) };
+            let mut given =
+                scaled(&rows.iter().filter_map(which).map(weigh).collect::<Vec<_>>(), range).into_iter();
+            rows.iter().map(|row| which(row).and_then(|_| given.next())).collect::<Vec<_>>()
+        };
+        let (cluster, local) = (weights(&|row| row.2), weights(&|row| row.3));
         let mut backends = Vec::new();
-        for (at, (name, address, ..)) in rows.into_iter().enumerate() {
+        for (at, (name, address, ..)) in rows.iter().copied().enumerate() {
             let is_here = name == self.setup.node;
-            let cluster_weight = sets.uses_cluster.then_some(cluster[at]);
-            let local_weight = (sets.uses_local && is_here).then_some(local[at]);
+            let (cluster_weight, local_weight) = (cluster[at], local[at]);
             if cluster_weight.is_none() && local_weight.is_none() {
                 continue;
             }

@@ -1,14 +1,45 @@
 //! The shortest story that still fails, and how it is printed: as a scenario.
 
+use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Duration;
 
 use serde_json::Value;
 
 use crate::story::{Op, Story, key, tell};
 
+/// A story that is still being told after this will not end.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+thread_local! {
+    /// Whoever waits for the stories of this thread: it is told when one begins, and when it has ended.
+    static WATCHED: Sender<Option<Story>> = {
+        let (sender, stories) = channel();
+        std::thread::spawn(move || watch(&stories));
+        sender
+    };
+}
+
+/// A loop without end cannot be stopped from outside: the whole test ends, and says with which story.
+fn watch(stories: &Receiver<Option<Story>>) {
+    while let Ok(begun) = stories.recv() {
+        let Some(story) = begun else { continue };
+        if let Err(std::sync::mpsc::RecvTimeoutError::Timeout) = stories.recv_timeout(PATIENCE) {
+            // Not by the macro, whose text the test harness would keep to itself.
+            let _ = writeln!(std::io::stderr(), "this story does not end:\n{}", print(&story));
+            std::process::exit(101);
+        }
+    }
+}
+
 /// Tells a story; a panic is a failure like others.
 pub(crate) fn failure(story: &Story) -> Option<String> {
-    match catch_unwind(AssertUnwindSafe(|| tell(story))) {
+    let tell_watcher = |what| WATCHED.with(|watcher| watcher.send(what).expect("a watcher"));
+    tell_watcher(Some(story.clone()));
+    let told = catch_unwind(AssertUnwindSafe(|| tell(story)));
+    tell_watcher(None);
+    match told {
         Ok(result) => result.err(),
         Err(panic) => {
             let message = panic.downcast_ref::<String>().cloned();

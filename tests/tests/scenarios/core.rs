@@ -29,7 +29,7 @@ pub(crate) fn tell(scenario: &Scenario) -> Result<Told, String> {
         let cluster = Cluster::new(memory(&limits).lend(), limits.hash_seed, config);
         let cluster = cluster.map_err(|why| format!("no cluster: {why}"))?;
         let mut teller = Teller::new(cluster, limits);
-        if scenario.steps.iter().all(|step| step.begin.is_empty() && step.end.is_empty()) {
+        if scenario.steps.first().is_some_and(|step| step.begin.is_empty()) {
             teller.begin_lists();
         }
         for (index, step) in scenario.steps.iter().enumerate() {
@@ -155,10 +155,7 @@ impl Teller {
         }
         for object in &step.stale {
             let (kind, namespace, name) = named(object)?;
-            if kind != Kind::Service {
-                return Err("only a Service is marked".to_owned());
-            }
-            self.cluster.mark_stale(evenkeel_core::Kind::Service, namespace, name);
+            self.cluster.mark_stale(kind, namespace, name);
         }
         for (name, objects) in &step.relist {
             self.end_lists();

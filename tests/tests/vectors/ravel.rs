@@ -18,6 +18,8 @@ const CASE: &str = "D-W3";
 const BY_NAME: &str = "D-W4";
 /// A cordoned node is no backend; Ravel ignores that unless it is told not to.
 const CORDON: &str = "D-W5";
+/// A node without usable endpoints has no entry.
+const NO_ENTRY: &str = "D-W6";
 
 pub(crate) fn run(case: &Case) -> Verdict {
     let (input, body) = (&case.body["input"], &case.body);
@@ -196,8 +198,11 @@ fn node_weights(input: &Value, body: &Value) -> Verdict {
         }
         Ok::<_, String>(found)
     };
+    let mut entries = wanted.clone();
+    entries.retain(|_, weight| *weight != 0);
     match weights(&objects(input)) {
         Ok(found) if found == wanted => {}
+        Ok(found) if found == entries => return Verdict::Differs(NO_ENTRY),
         Ok(found) if weights(&with_labels(input)).is_ok_and(|found| found == wanted) => {
             let found = Value::Object(found);
             return Verdict::Skipped(format!(

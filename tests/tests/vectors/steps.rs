@@ -32,7 +32,9 @@ pub(crate) fn run(input: &Value, expect: &Value) -> Verdict {
     }
     let slices = steps.iter().any(|step| step["object"]["kind"] == "EndpointSlice");
     if source == Endpoints::Pods && slices {
-        return Verdict::Skipped("Pods and slices of another writer together: nothing writes slices yet".to_owned());
+        return Verdict::Skipped(
+            "Pods and slices of another writer together: nothing writes slices yet".to_owned(),
+        );
     }
     with_cluster(&setup, |cluster| Story::begin(cluster, steps).tell(steps, expect))
 }

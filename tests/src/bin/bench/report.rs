@@ -127,7 +127,8 @@ impl Report {
         }
         let mut cells = vec![head.into_iter().map(String::from).collect::<Vec<_>>()];
         for work in self.works() {
-            let mut before: Option<f64> = None;
+            // Another shape is not one size further.
+            let mut before: Option<&Line> = None;
             for line in self.lines.iter().filter(|line| line.work == work) {
                 let best = line.cost.best();
                 let mut row = vec![
@@ -135,7 +136,9 @@ impl Report {
                     format!("{} x {}", number(line.case.services), number(line.case.pods_per_service)),
                     time(best),
                     time(line.cost.median()),
-                    before.map_or(String::new(), |before| format!("x {}", ratio(best, before))),
+                    before
+                        .filter(|before| before.case.services < line.case.services)
+                        .map_or(String::new(), |before| format!("x {}", ratio(best, before.cost.best()))),
                     line.cost.allocations.to_string(),
                 ];
                 if let Some(peer) = line.peer {
@@ -146,8 +149,7 @@ impl Report {
                     row.extend([String::new(), String::new(), String::new()]);
                 }
                 cells.push(row);
-                // A Service of another shape is not one size further.
-                before = Some(best);
+                before = Some(line);
             }
         }
         cells

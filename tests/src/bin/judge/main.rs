@@ -48,6 +48,8 @@ const USE: &str = "usage: judge --oracle PATH [--clusters N] [--seed S] [--jobs 
 
 /// Clusters of one mode in a row: enough that starting a generator does not count.
 const BLOCK: u64 = 50;
+/// After so many clusters a long run says how far it is.
+const PROGRESS: u64 = 10_000;
 /// Differences after these are counted, not shrunk.
 const SHRUNK_MAX: usize = 8;
 /// So many differences of one cluster, and so many of its objects, are shown.
@@ -190,7 +192,11 @@ impl Judge<'_> {
             }
             let mut totals = self.totals.lock().expect("no job panics while it counts");
             totals.verdict.add(&seen);
+            let before = totals.clusters / PROGRESS;
             totals.clusters += count;
+            if totals.clusters / PROGRESS > before {
+                eprintln!("{} of {} clusters", totals.clusters, self.options.clusters);
+            }
             Ok(faults)
         })?;
         for (seed, document, fault) in faults {
