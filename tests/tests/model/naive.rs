@@ -546,13 +546,14 @@ impl<'w> World<'w> {
         let range = self.setup.weight_range;
         let mut sums = rows.iter().flat_map(|row| [row.2, row.3]).flatten();
         let fits = range > 0 && sums.all(|sum| u16::try_from(sum).is_ok());
-        let weights = |which: &dyn Fn(&(&str, IpAddr, Option<u64>, Option<u64>)) -> Option<u64>| {
+        type Row<'n> = (&'n str, IpAddr, Option<u64>, Option<u64>);
+        let weights = |which: fn(&Row<'_>) -> Option<u64>| {
             let weigh = |sum: u64| if fits { u16::try_from(sum).unwrap() } else { rounded(sum, 100) };
             let mut given =
                 scaled(&rows.iter().filter_map(which).map(weigh).collect::<Vec<_>>(), range).into_iter();
             rows.iter().map(|row| which(row).and_then(|_| given.next())).collect::<Vec<_>>()
         };
-        let (cluster, local) = (weights(&|row| row.2), weights(&|row| row.3));
+        let (cluster, local) = (weights(|row| row.2), weights(|row| row.3));
         let mut backends = Vec::new();
         for (at, (name, address, ..)) in rows.iter().copied().enumerate() {
             let is_here = name == self.setup.node;
